@@ -1,0 +1,1 @@
+"""Remoting requests to and answers from the broker service."""
