@@ -67,6 +67,7 @@ class ClientRegistry:
         group = self.consumer_groups.get(group_name)
         member = group.members.get(connection) if group is not None else None
         joined = False
+        older: ConsumerMember | None = None
         if member is not None and member.client_id != client_id:
             self._remove_consumer(connection, group_name)
             group, member = self.consumer_groups.get(group_name), None
@@ -74,6 +75,7 @@ class ClientRegistry:
             self._reserve(connection, True, group_name)
             group = self.consumer_groups.setdefault(group_name, group or ConsumerGroup(group_name))
             member = ConsumerMember(connection, client_id, language, version)
+            older = group.speaker(client_id)
             joined = group.add(member)
         self._warn_shared_client_id(group, member)
         self._touch(member, language, version)
@@ -86,6 +88,9 @@ class ClientRegistry:
             resend = resend or not member.subscriptions_known or member.fingerprint != fingerprint
         else:
             changed = group.subscribe(member, _bounded(subscriptions))
+            if older is not None:
+                # The same client on another connection: news only when it wants something else now.
+                changed = older.signature != member.signature
             member.fingerprint = fingerprint
             self._warn_subscriptions(group)
         if fingerprint:
