@@ -6,6 +6,11 @@
     |   +-- MessageTooLargeError
     |   +-- SettingError              an unknown setting, or a value it cannot take
     +-- ProtocolError                 the peer sent bytes that are not the protocol: the connection is closed
+    +-- DecodeError                   well-framed bytes do not hold what they should: answered, the connection stays
+    |   +-- HeaderError               a header field is missing or cannot be read
+    |   +-- BodyError                 a body is not the JSON, or the batch, that it should be
+    |   +-- RecordError               bytes are not a whole, undamaged message record
+    |   +-- CompressionError          a body cannot be compressed or decompressed
     +-- ConnectError                  no connection could be made: retryable
     +-- ConnectionClosedError         the connection ended before the answer: retryable
     +-- RequestTimeoutError           no answer in time: retryable
@@ -18,8 +23,8 @@
         +-- StoreCorruptError         damage that recovery will not hide
         +-- StoreLockedError          another process has the data directory
 
-`code` is a response code of the remoting protocol (`pocketmq.wire.codes.ResponseCode`), so that a server can turn any of
-these into an answer, and a client any answer into one of these.
+`code` is a response code of the remoting protocol (`pocketmq.wire.codes.ResponseCode`), so that a server can turn any
+of these into an answer, and a client any answer into one of these.
 """
 
 
@@ -74,6 +79,26 @@ class ProtocolError(PocketMQError):
     def __init__(self, message: str, *, hint: str | None = None, cause: BaseException | None = None) -> None:
         super().__init__(f"{message} ({hint})" if hint else message, cause=cause)
         self.hint = hint
+
+
+class DecodeError(PocketMQError):
+    """Bytes inside a whole frame, or in the log, do not hold what they should."""
+
+
+class HeaderError(DecodeError):
+    """A header field that the request needs is missing or cannot be read; the message names the field."""
+
+
+class BodyError(DecodeError):
+    """A body is not the JSON document, or the batch of messages, that its request needs."""
+
+
+class RecordError(DecodeError):
+    """Bytes are not a whole, undamaged message record."""
+
+
+class CompressionError(DecodeError):
+    """A body cannot be compressed or decompressed: damaged, too large, or its algorithm is not installed."""
 
 
 class ConnectError(PocketMQError):

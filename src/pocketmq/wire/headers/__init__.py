@@ -1,0 +1,1 @@
+"""Typed headers, one file per family; `base` says how they are read and written."""
