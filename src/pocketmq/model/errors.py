@@ -17,6 +17,7 @@
     +-- RouteNotFoundError            no broker has the topic
     +-- ClientClosedError             the client was closed
     +-- BackPressureError             the client's own buffer is full
+    +-- SendBatchError                some messages of a batch were not stored; knows which
     +-- BrokerError                   the server answered with a code other than success
     +-- StoreError                    the log could not take or give a record
         +-- StoreFullError            the disk is full: retryable
@@ -26,6 +27,9 @@
 `code` is a response code of the remoting protocol (`pocketmq.wire.codes.ResponseCode`), so that a server can turn any
 of these into an answer, and a client any answer into one of these.
 """
+
+
+from collections.abc import Sequence
 
 
 class PocketMQError(Exception):
@@ -134,6 +138,14 @@ class BackPressureError(PocketMQError):
 
     code = 2
     retryable = True
+
+
+class SendBatchError(PocketMQError):
+    """Some messages of a batch were not stored. `results` holds, in the batch's order, a receipt or an error for each."""
+
+    def __init__(self, message: str, *, results: Sequence[object], cause: PocketMQError) -> None:
+        super().__init__(message, code=cause.code, cause=cause, retryable=cause.retryable)
+        self.results = tuple(results)
 
 
 class BrokerError(PocketMQError):
