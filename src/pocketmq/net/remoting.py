@@ -26,7 +26,7 @@ from pocketmq.net.addresses import format_address, socket_address
 from pocketmq.net.pending import PendingRequests
 from pocketmq.wire.command import Command, encode_request, encode_response
 from pocketmq.wire.frame import CommandReader
-from pocketmq.wire.headers import Header
+from pocketmq.wire.headers.base import Header
 
 OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 """A peer that lets this much pile up is cut off."""
