@@ -15,6 +15,8 @@ from pocketmq.net.remoting import RemotingConnection
 from pocketmq.net.server import RemotingServer
 from pocketmq.wire.command import Command, encode_request, encode_response
 
+pytestmark = pytest.mark.filterwarnings("ignore:Overriding the:DeprecationWarning")
+
 CLOCK = SystemClock()
 NETWORK = TcpNetwork()
 
