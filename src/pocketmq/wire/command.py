@@ -14,7 +14,8 @@ above reads one form.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -75,9 +76,15 @@ class Command(msgspec.Struct, gc=False):
     def header(self, kind: type[HeaderT]) -> HeaderT:
         """Decode the extension fields as `kind`; HeaderError names a required field that is missing or unreadable."""
         try:
-            return msgspec.json.decode(self.raw_ext, type=kind, strict=False)
+            header: HeaderT = _header_decoder(kind)(self.raw_ext)
+            return header
         except (msgspec.DecodeError, RecursionError):
             return decode_header(kind, self.ext())
+
+
+@cache
+def _header_decoder(kind: type[HeaderT]) -> Callable[[msgspec.Raw], HeaderT]:
+    return msgspec.json.Decoder(kind, strict=False).decode
 
 
 def _ext_of_any(raw: msgspec.Raw) -> dict[str, str]:
@@ -92,14 +99,14 @@ def _ext_of_any(raw: msgspec.Raw) -> dict[str, str]:
     }
 
 
-_envelope_decoder = msgspec.json.Decoder(Command, strict=False)
+_decode_envelope = msgspec.json.Decoder(Command, strict=False).decode
 
 
 def decode_command(serialize_type: int, header: bytes, body: bytes) -> Command:
     """Decode one frame's header. Raises ProtocolError when the header is not what `serialize_type` says."""
     if serialize_type == JSON:
         try:
-            command = _envelope_decoder.decode(header)
+            command = _decode_envelope(header)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ProtocolError(f"the JSON header of a frame cannot be read: {error}", cause=error) from None
         command.serialize_type = JSON
@@ -271,3 +278,26 @@ def _encode_binary(
             ext_bytes,
         )
     )
+
+
+def encode_send_response(
+    request_opaque: int,
+    message_id: str,
+    queue_id: int,
+    queue_offset: int,
+    transaction_id: str,
+    *,
+    message_region: str = "DefaultRegion",
+) -> bytes:
+    """The answer to a plain send that succeeded, in JSON: what a busy broker writes most, made in one go.
+
+    The same bytes as `encode_response` with a `SendMessageResponseHeader` of these fields. `message_id` and
+    `message_region` must hold nothing that JSON escapes; they are the broker's own.
+    """
+    data = (
+        f'{{"code":0,"extFields":{{"MSG_REGION":"{message_region}","TRACE_ON":"true","msgId":"{message_id}",'
+        f'"queueId":"{queue_id}","queueOffset":"{queue_offset}","transactionId":{to_json(transaction_id)}}},'
+        f'"flag":1,"language":"{OUR_LANGUAGE}","opaque":{request_opaque},"version":{CURRENT_VERSION}}}'
+    ).encode()
+    length = len(data)
+    return _FRAME_HEAD.pack(4 + length, length) + data

@@ -68,6 +68,8 @@ class CommandReader:
 
     def _cut(self, data: bytes) -> list[Command]:
         commands: list[Command] = []
+        append = commands.append
+        decode = decode_command
         offset = 0
         end = len(data)
         while end - offset >= 8:
@@ -81,7 +83,7 @@ class CommandReader:
                 self._wanted = 4 + total
                 self._buffer += data[offset:]
                 return commands
-            commands.append(decode_command(kind_and_length >> 24, data[header_at:body_at], data[body_at:frame_end]))
+            append(decode(kind_and_length >> 24, data[header_at:body_at], data[body_at:frame_end]))
             offset = frame_end
         if offset < end:
             if end - offset >= 4:

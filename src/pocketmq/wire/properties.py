@@ -5,7 +5,8 @@ apart. Reading follows RocketMQ's `MessageDecoder`: the last of several equal ke
 or an empty value does not exist, the closing 0x02 may be missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from pocketmq.model.errors import UsageError
@@ -132,22 +133,29 @@ def decode_properties(text: str) -> dict[str, str]:
 
 def find_property(properties: bytes, key: bytes) -> bytes | None:
     """The value of one property, or None. Does not take the other properties apart."""
-    if key not in properties:
-        return None
+    return property_finder(key)(properties)
+
+
+@lru_cache(maxsize=256)
+def property_finder(key: bytes) -> Callable[[bytes], bytes | None]:
+    """A function that finds `key` in encoded properties; keep it where one key is looked up again and again."""
     entry = key + b"\x01"
-    end = len(properties)
-    while True:
-        found = properties.rfind(entry, 0, end)
-        if found < 0:
-            return None
-        if found == 0 or properties[found - 1] == 2:
-            start = found + len(entry)
-            stop = properties.find(b"\x02", start)
-            value = properties[start:] if stop < 0 else properties[start:stop]
-            if value:
-                return value
-        # A value that ends in this key, or an empty value, which does not exist: look further to the left.
-        end = found + len(entry) - 1
+    inner_entry = b"\x02" + entry
+    entry_length = len(entry)
+
+    def find(properties: bytes) -> bytes | None:
+        before, found, rest = properties.rpartition(inner_entry)
+        if not found:
+            if not properties.startswith(entry):
+                return None
+            rest = properties[entry_length:]
+        value = rest.partition(b"\x02")[0]
+        if value:
+            return value
+        # An empty value does not exist: an earlier one counts.
+        return find(before) if before else None
+
+    return find
 
 
 def without_property(properties: bytes, key: bytes) -> bytes:

@@ -13,11 +13,13 @@ left of a file, the eight bytes (bytes left, MAGIC_BLANK) end the file instead. 
 
 import re
 import struct
+from functools import lru_cache
 from zlib import crc32
 
 import msgspec
 
 from pocketmq.model.errors import RecordError
+from pocketmq.model.limits import PROPERTIES_BYTES_MAX
 from pocketmq.wire.hosts import HOST_V4_BYTES, HOST_V6_BYTES
 
 MAGIC_V1 = 0xDAA320A7
@@ -66,11 +68,16 @@ HEAD_BYTES = RECORD_HEAD.size
 STORE_TIMESTAMP_AT = 56
 """Where the store timestamp of a record with an IPv4 born host is."""
 
+_INT32 = struct.Struct(">i")
+_SIZE_AND_MAGIC = struct.Struct(">iI")
+_CHECKED_FIELDS = struct.Struct(">8xI16xqi")
+"""Of a record's front: the CRC, the physical offset and the sys flag."""
+
 _HOSTS_V6 = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 _TOPIC = re.compile(rb"[%|a-zA-Z0-9_+-]+\Z")
 
 
-class Record(msgspec.Struct, gc=False, kw_only=True):
+class Record(msgspec.Struct, gc=False):
     """One record, its fields as stored: the body may be compressed, hosts and properties are bytes."""
 
     topic: str
@@ -112,21 +119,12 @@ def encode_record(
 
     Raises RecordError when a topic or properties are too long for their length field.
     """
-    topic_bytes = topic.encode()
-    topic_length = len(topic_bytes)
-    if topic_length <= TOPIC_BYTES_MAX_V1:
-        magic = MAGIC_V1
-        tail = b"%c%b" % (topic_length, topic_bytes)
-    else:
-        magic = MAGIC_V2
-        tail = topic_length.to_bytes(2, "big") + topic_bytes
-    if len(properties) > 0x7FFF or topic_length > 0x7FFF:
-        raise RecordError(
-            f"a topic of {topic_length} or properties of {len(properties)} bytes do not fit into a record"
-        )
+    magic, topic_field = topic_field_of(topic)
+    if len(properties) > PROPERTIES_BYTES_MAX:
+        raise RecordError(f"properties of {len(properties)} bytes do not fit into a record")
     crc = crc32(body) & 0x7FFFFFFF
     if len(born_host) == HOST_V4_BYTES and len(store_host) == HOST_V4_BYTES:
-        size = HEAD_BYTES + 2 + len(body) + len(tail) + len(properties)
+        size = HEAD_BYTES + 2 + len(body) + len(topic_field) + len(properties)
         head = RECORD_HEAD.pack(
             size,
             magic,
@@ -146,7 +144,7 @@ def encode_record(
         )
     else:
         sys_flag = _with_host_bits(sys_flag, born_host, store_host)
-        size = 74 + len(born_host) + len(store_host) + len(body) + len(tail) + len(properties)
+        size = 74 + len(born_host) + len(store_host) + len(body) + len(topic_field) + len(properties)
         head = b"".join(
             (
                 RECORD_FRONT.pack(
@@ -158,7 +156,18 @@ def encode_record(
                 RECORD_MIDDLE.pack(reconsume_times, prepared_transaction_offset, len(body)),
             )
         )
-    return b"".join((head, body, tail, PROPERTIES_LENGTH.pack(len(properties)), properties))
+    return b"".join((head, body, topic_field, PROPERTIES_LENGTH.pack(len(properties)), properties))
+
+
+@lru_cache(maxsize=4096)
+def topic_field_of(topic: str) -> tuple[int, bytes]:
+    """(magic, the topic with its length before it) of a record of `topic`: short names in V1, long ones in V2."""
+    data = topic.encode()
+    if len(data) <= TOPIC_BYTES_MAX_V1:
+        return MAGIC_V1, bytes((len(data),)) + data
+    if len(data) > 0x7FFF:
+        raise RecordError(f"a topic of {len(data)} bytes does not fit into a record")
+    return MAGIC_V2, len(data).to_bytes(2, "big") + data
 
 
 def _with_host_bits(sys_flag: int, born_host: bytes, store_host: bytes) -> int:
@@ -182,23 +191,32 @@ def decode_record(buffer: bytes | bytearray | memoryview, offset: int = 0, *, ch
     """
     end = len(buffer)
     try:
-        (size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp) = (
-            RECORD_FRONT.unpack_from(buffer, offset)
-        )
+        (
+            size,
+            magic,
+            crc,
+            queue_id,
+            flag,
+            queue_offset,
+            physical_offset,
+            sys_flag,
+            born_timestamp,
+            born_host,
+            store_timestamp,
+            store_host,
+            reconsume_times,
+            prepared_offset,
+            body_length,
+        ) = RECORD_HEAD.unpack_from(buffer, offset)
+        body_at = offset + HEAD_BYTES
         if sys_flag & _HOSTS_V6:
-            host_at = offset + 48
-            store_at = host_at + (HOST_V6_BYTES if sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_BYTES)
-            born_host = bytes(buffer[host_at:store_at])
-            (store_timestamp,) = INT64.unpack_from(buffer, store_at)
+            store_at = offset + 48 + (HOST_V6_BYTES if sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_BYTES)
             middle_at = store_at + 8 + (HOST_V6_BYTES if sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_BYTES)
+            born_host = bytes(buffer[offset + 48 : store_at])
+            (store_timestamp,) = INT64.unpack_from(buffer, store_at)
             store_host = bytes(buffer[store_at + 8 : middle_at])
             reconsume_times, prepared_offset, body_length = RECORD_MIDDLE.unpack_from(buffer, middle_at)
             body_at = middle_at + RECORD_MIDDLE.size
-        else:
-            born_host, store_timestamp, store_host, reconsume_times, prepared_offset, body_length = (
-                _HOSTS_TO_BODY.unpack_from(buffer, offset + 48)
-            )
-            body_at = offset + HEAD_BYTES
         topic_at = body_at + body_length
         if body_length < 0 or topic_at > end:
             raise RecordError(f"the record at {offset} announces a body of {body_length} bytes")
@@ -225,26 +243,23 @@ def decode_record(buffer: bytes | bytearray | memoryview, offset: int = 0, *, ch
     except UnicodeDecodeError:
         raise RecordError(f"the topic of the record at {offset} is not UTF-8") from None
     return Record(
-        topic=topic,
-        body=body,
-        properties=bytes(buffer[properties_at:record_end]),
-        queue_id=queue_id,
-        queue_offset=queue_offset,
-        physical_offset=physical_offset,
-        flag=flag,
-        sys_flag=sys_flag,
-        born_timestamp=born_timestamp,
-        born_host=born_host,
-        store_timestamp=store_timestamp,
-        store_host=store_host,
-        reconsume_times=reconsume_times,
-        prepared_transaction_offset=prepared_offset,
-        body_crc=crc,
-        size=size,
+        topic,
+        body,
+        bytes(buffer[properties_at:record_end]),
+        queue_id,
+        queue_offset,
+        physical_offset,
+        flag,
+        sys_flag,
+        born_timestamp,
+        born_host,
+        store_timestamp,
+        store_host,
+        reconsume_times,
+        prepared_offset,
+        crc,
+        size,
     )
-
-
-_HOSTS_TO_BODY = struct.Struct(">8sq8siqi")
 
 
 def decode_records(buffer: bytes | bytearray | memoryview, *, check_crc: bool = False) -> list[Record]:
@@ -269,27 +284,51 @@ def check_record(
     checksum, a topic with characters that no topic has, properties that hold a NUL, a position that is not
     `expected_position`.
     """
+    end = min(end, len(buffer))
     if end - offset < BLANK_BYTES:
         if any(buffer[offset:end]):
             raise RecordError(f"{end - offset} bytes at the end are too few for a record")
         return 0
+    size: int
     size, magic = _SIZE_AND_MAGIC.unpack_from(buffer, offset)
-    if magic == MAGIC_BLANK:
-        return 0
-    if size == 0 and magic == 0:
+    if magic == MAGIC_BLANK or (size == 0 and magic == 0):
         return 0
     if magic not in (MAGIC_V1, MAGIC_V2):
         raise RecordError(f"the magic is {magic:#010x}")
     if not RECORD_BYTES_MIN <= size <= end - offset:
         raise RecordError(f"the size of {size} bytes does not fit")
-    record = decode_record(memoryview(buffer)[offset : offset + size], check_crc=True)
-    if expected_position is not None and record.physical_offset != expected_position:
-        raise RecordError(f"the record says that it is at {record.physical_offset}, not at {expected_position}")
-    if not _TOPIC.match(record.topic.encode()):
+    crc, physical_offset, sys_flag = _CHECKED_FIELDS.unpack_from(buffer, offset)
+    body_at = offset + HEAD_BYTES
+    if sys_flag & SysFlag.BORN_HOST_V6:
+        body_at += HOST_V6_BYTES - HOST_V4_BYTES
+    if sys_flag & SysFlag.STORE_HOST_V6:
+        body_at += HOST_V6_BYTES - HOST_V4_BYTES
+    record_end = offset + size
+    if body_at > record_end:
+        raise RecordError(f"a record of {size} bytes is too short for its IPv6 hosts")
+    (body_length,) = _INT32.unpack_from(buffer, body_at - 4)
+    topic_at = body_at + body_length
+    if body_length < 0 or topic_at + 4 > record_end:
+        raise RecordError(f"a body of {body_length} bytes does not fit into a record of {size} bytes")
+    if magic == MAGIC_V1:
+        topic_length = buffer[topic_at]
+        topic_at += 1
+    else:
+        (topic_length,) = PROPERTIES_LENGTH.unpack_from(buffer, topic_at)
+        topic_at += 2
+    properties_at = topic_at + topic_length + 2
+    if topic_length < 0 or properties_at > record_end:
+        raise RecordError(f"a topic of {topic_length} bytes does not fit into a record of {size} bytes")
+    (properties_length,) = PROPERTIES_LENGTH.unpack_from(buffer, properties_at - 2)
+    if properties_at + properties_length != record_end:
+        raise RecordError(f"properties of {properties_length} bytes do not end a record of {size} bytes")
+    view = memoryview(buffer)
+    if crc32(view[body_at : body_at + body_length]) & 0x7FFFFFFF != crc:
+        raise RecordError("the body does not match its checksum")
+    if expected_position is not None and physical_offset != expected_position:
+        raise RecordError(f"the record says that it is at {physical_offset}, not at {expected_position}")
+    if not _TOPIC.match(bytes(view[topic_at : properties_at - 2])):
         raise RecordError("the topic has characters that no topic may have")
-    if b"\x00" in record.properties:
+    if bytes(view[properties_at:record_end]).find(0) >= 0:
         raise RecordError("the properties hold a NUL")
-    return int(size)
-
-
-_SIZE_AND_MAGIC = struct.Struct(">iI")
+    return size

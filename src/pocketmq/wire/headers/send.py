@@ -2,7 +2,7 @@
 
 import msgspec
 
-from pocketmq.wire.headers.base import Header, Int32, Int64, TopicHeader, to_json
+from pocketmq.wire.headers.base import Header, Int32, Int64, TopicHeader, to_json, to_text
 
 
 class SendMessageRequestHeader(TopicHeader):
@@ -44,6 +44,27 @@ class SendMessageRequestHeaderV2(TopicHeader):
     batch: bool | None = msgspec.field(name="m", default=None)
     broker_name: str | None = msgspec.field(name="n", default=None)
 
+    def ext_json(self) -> str:
+        """The fields as JSON, by hand: this is in every send of a busy client."""
+        ext = (
+            f'{{"a":{to_json(self.producer_group)},"b":{to_json(self.topic)},"c":{to_json(self.default_topic)},'
+            f'"d":"{self.default_topic_queue_nums}","e":"{self.queue_id}","f":"{self.sys_flag}",'
+            f'"g":"{self.born_timestamp}","h":"{self.flag}"'
+        )
+        if self.properties is not None:
+            ext += f',"i":{to_json(self.properties)}'
+        if self.reconsume_times is not None:
+            ext += f',"j":"{self.reconsume_times}"'
+        if self.unit_mode is not None:
+            ext += f',"k":"{to_text(self.unit_mode)}"'
+        if self.max_reconsume_times is not None:
+            ext += f',"l":"{self.max_reconsume_times}"'
+        if self.batch is not None:
+            ext += f',"m":"{to_text(self.batch)}"'
+        if self.broker_name is not None:
+            ext += f',"n":{to_json(self.broker_name)}'
+        return ext + self.common_ext_json() + "}"
+
 
 class SendMessageResponseHeader(Header):
     """The answer to every kind of send. Java clients read the last two fields without asking whether they are there."""
@@ -59,12 +80,12 @@ class SendMessageResponseHeader(Header):
 
     def ext_json(self) -> str:
         """The fields as JSON, by hand: this is in every answer of a busy broker."""
-        parts = f'{{"MSG_REGION":{to_json(self.message_region)},"TRACE_ON":{to_json(self.trace_on)},'
+        ext = f'{{"MSG_REGION":{to_json(self.message_region)},"TRACE_ON":{to_json(self.trace_on)},'
         if self.batch_uniq_id is not None:
-            parts += f'"batchUniqId":{to_json(self.batch_uniq_id)},'
-        parts += f'"msgId":"{self.msg_id}","queueId":"{self.queue_id}","queueOffset":"{self.queue_offset}"'
+            ext += f'"batchUniqId":{to_json(self.batch_uniq_id)},'
+        ext += f'"msgId":{to_json(self.msg_id)},"queueId":"{self.queue_id}","queueOffset":"{self.queue_offset}"'
         if self.recall_handle is not None:
-            parts += f',"recallHandle":{to_json(self.recall_handle)}'
+            ext += f',"recallHandle":{to_json(self.recall_handle)}'
         if self.transaction_id is not None:
-            parts += f',"transactionId":{to_json(self.transaction_id)}'
-        return parts + "}"
+            ext += f',"transactionId":{to_json(self.transaction_id)}'
+        return ext + "}"
