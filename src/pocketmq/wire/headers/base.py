@@ -7,9 +7,12 @@ answered with code 1; an optional field that cannot be read counts as not sent.
 """
 
 import re
-from typing import Annotated, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+
+from pocketmq.model.errors import HeaderError
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """A Java `int`; what does not fit is unreadable, as it is there."""
@@ -74,3 +77,55 @@ class TopicHeader(RpcHeader, kw_only=True):
         }
         present = {key: to_text(value) for key, value in common.items() if value is not None}
         return "," + to_json(present)[1:-1] if present else ""
+
+
+def to_text(value: object) -> str:
+    """A field value as Java writes it: `true`, `false`, decimal numbers, text as it is."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    return str(value)
+
+
+def decode_header(kind: type[HeaderT], ext: Mapping[str, Any]) -> HeaderT:
+    """Read a typed header from an ext map, field by field, as forgiving as Java is.
+
+    Raises HeaderError naming the first required field that is missing or unreadable.
+    """
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        value = ext.get(field.encode_name)
+        if value is not None:
+            try:
+                values[field.name] = _convert(value, field.type)
+                continue
+            except ValueError as error:
+                if field.required:
+                    raise HeaderError(f"the header field <{field.encode_name}> cannot be read: {error}") from None
+        elif field.required:
+            raise HeaderError(f"the header field <{field.encode_name}> is missing")
+    return kind(**values)
+
+
+def _convert(value: object, kind: Any) -> Any:
+    """One value, or ValueError. What `msgspec` refuses may still be what Java's parsers take ("+5", "007", "yes")."""
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        if isinstance(value, str):
+            if _INTEGER.match(value):
+                try:
+                    return msgspec.convert(int(value), kind)
+                except msgspec.ValidationError:
+                    pass
+            try:
+                return msgspec.convert(value.lower() == "true", kind)
+            except msgspec.ValidationError:
+                pass
+        elif isinstance(value, bool | int):
+            try:
+                return msgspec.convert(to_text(value), kind)
+            except msgspec.ValidationError:
+                pass
+        raise ValueError(str(error)) from None
