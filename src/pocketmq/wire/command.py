@@ -16,7 +16,7 @@ above reads one form.
 import struct
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -76,7 +76,8 @@ class Command(msgspec.Struct, gc=False):
     def header(self, kind: type[HeaderT]) -> HeaderT:
         """Decode the extension fields as `kind`; HeaderError names a required field that is missing or unreadable."""
         try:
-            return cast(HeaderT, _header_decoder(kind)(self.raw_ext))
+            header: HeaderT = _header_decoder(kind)(self.raw_ext)
+            return header
         except (msgspec.DecodeError, RecursionError):
             return decode_header(kind, self.ext())
 
