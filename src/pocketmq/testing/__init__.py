@@ -1,1 +1,44 @@
+"""What a test of anything that talks to a broker needs. Public API.
 
+An embedded server (`EmbeddedServer`), time that a test owns (`VirtualLoop`, `VirtualClock`, `AdvanceableClock`), a disk
+and a network that fail on demand (`SimulatedDisk`, `SimulatedNetwork`), every crash point of a run (`explore`), and a
+fake for each replaceable part of the SDK (`pocketmq.testing.fakes`).
+
+Names are loaded when they are first used: the pytest plugin lives here and is imported by every pytest run.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pocketmq.testing.clock import AdvanceableClock as AdvanceableClock
+    from pocketmq.testing.clock import VirtualClock as VirtualClock
+    from pocketmq.testing.crash import BrokenPromiseError as BrokenPromiseError
+    from pocketmq.testing.crash import explore as explore
+    from pocketmq.testing.disk import PowerLoss as PowerLoss
+    from pocketmq.testing.disk import SimulatedDisk as SimulatedDisk
+    from pocketmq.testing.loop import DeadlockError as DeadlockError
+    from pocketmq.testing.loop import VirtualLoop as VirtualLoop
+    from pocketmq.testing.loop import run as run
+    from pocketmq.testing.network import SimulatedNetwork as SimulatedNetwork
+
+_HOMES = {
+    "AdvanceableClock": "clock",
+    "BrokenPromiseError": "crash",
+    "DeadlockError": "loop",
+    "PowerLoss": "disk",
+    "SimulatedDisk": "disk",
+    "SimulatedNetwork": "network",
+    "VirtualClock": "clock",
+    "VirtualLoop": "loop",
+    "explore": "crash",
+    "run": "loop",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
