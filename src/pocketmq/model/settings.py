@@ -1,7 +1,8 @@
-"""The one table of settings: each field carries its Java name, unit, whether it may change while running, and a sentence.
+"""The one table of settings: each field carries its Java name, unit, whether it may change while running, and a line.
 
-Names are `section.key` in snake case; TOML, `--set`, the environment (`POCKETMQ__SECTION__KEY`) and Java's `broker.conf` all
-resolve to this table. Nothing here reads files; see `pocketmq.server.config`.
+Names are `section.key` in snake case; TOML, `--set`, the environment (`POCKETMQ__SECTION__KEY`) and Java's
+`broker.conf` all resolve to this table, through `pocketmq.model.setting_table`. Nothing here reads files; see
+`pocketmq.server.config`.
 """
 
 from typing import Annotated, Literal
@@ -144,8 +145,8 @@ class StoreSettings(msgspec.Struct, kw_only=True):
 class NamesrvSettings(msgspec.Struct, kw_only=True):
     """The name server."""
 
-    host: Annotated[str, Setting(doc="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Setting(unit="port", doc="Port to listen on.")] = 9876
+    host: Annotated[str, Setting(java="bindAddress", doc="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Setting(java="listenPort", unit="port", doc="Port to listen on.")] = 9876
     broker_expire_s: Annotated[float, Setting(unit="s", doc="A broker silent for this long is forgotten.")] = 120.0
     scan_interval_s: Annotated[
         float, Setting(java="scanNotActiveBrokerInterval", unit="s", doc="How often that is checked.")
@@ -157,10 +158,21 @@ class NamesrvSettings(msgspec.Struct, kw_only=True):
         bool, Setting(java="orderMessageEnable", dynamic=True, doc="Give out order configurations.")
     ] = False
     all_topic_list: Annotated[
-        bool, Setting(java="enableAllTopicList", dynamic=True, doc="Answer topic-list requests.")
+        bool, Setting(java="enableAllTopicList", dynamic=True, doc="Answer requests for the list of all topics.")
+    ] = True
+    topic_list: Annotated[
+        bool, Setting(java="enableTopicList", dynamic=True, doc="Answer requests for lists of some topics.")
     ] = True
     delete_topic_with_registration: Annotated[
         bool, Setting(java="deleteTopicWithBrokerRegistration", doc="A topic missing in a registration is forgotten.")
+    ] = False
+    acting_master: Annotated[
+        bool,
+        Setting(java="supportActingMaster", doc="Show the smallest replica as the master while there is none."),
+    ] = False
+    notify_min_broker_id: Annotated[
+        bool,
+        Setting(java="notifyMinBrokerIdChanged", doc="Tell a broker set when the smallest id among it changes."),
     ] = False
 
 
