@@ -90,17 +90,16 @@ class SimulatedDisk(Disk):
             self._begin("create", path, 0, create_size)
             medium = Medium()
             self._folders.change(NameChange(next(self._numbers), path, medium))
-            if create_size:
-                medium.resize(next(self._numbers), create_size)
+        # A file of no bytes is what a crash between creating and sizing leaves behind.
+        if create_size and not medium.size:
+            self._begin("resize", path, 0, create_size)
+            medium.resize(next(self._numbers), create_size)
         return SimulatedFile(self, path, medium)
 
     async def sync(self, file: DiskFile) -> None:
         medium = self._medium_of(file)
         number = self._begin_sync(file)
-        if self.clock is not None and self.sync_seconds_max > 0:
-            await self.clock.sleep(self._random.uniform(0, self.sync_seconds_max))
-        else:
-            await asyncio.sleep(0)
+        await self._take_time()
         self._end_sync(file, medium, number)
 
     def sync_now(self, file: DiskFile) -> None:
@@ -109,12 +108,13 @@ class SimulatedDisk(Disk):
         self._end_sync(file, medium, number)
 
     def sync_folder(self, path: str) -> None:
-        folder = self._check(path)
-        if not self._folders.is_folder(folder):
-            raise _error(errno.ENOENT, folder)
-        self._begin("sync_folder", folder)
-        self._fail_if_asked("sync_folder", folder)
-        self._folders.make_durable(folder)
+        self._end_folder_sync(*self._begin_folder_sync(path))
+
+    async def sync_folder_beside(self, path: str) -> None:
+        """The same, while other tasks go on."""
+        folder, number = self._begin_folder_sync(path)
+        await self._take_time()
+        self._end_folder_sync(folder, number)
 
     def make_folder(self, path: str) -> None:
         path = self._check(path)
@@ -122,9 +122,11 @@ class SimulatedDisk(Disk):
             return
         if path in self._folders.names:
             raise _error(errno.EEXIST, path)
-        self.make_folder(posixpath.dirname(path))
+        parent = posixpath.dirname(path)
+        self.make_folder(parent)
         self._begin("make_folder", path)
         self._folders.change(NameChange(next(self._numbers), path, None))
+        self.sync_folder(parent)
 
     def list_folder(self, path: str) -> Sequence[str]:
         return self._folders.inside(self._check(path))
@@ -156,6 +158,8 @@ class SimulatedDisk(Disk):
 
     def lock(self, path: str) -> "_Lock":
         path = self._check(path)
+        if not self._folders.is_folder(posixpath.dirname(path)):
+            raise _error(errno.ENOENT, path)
         if path in self._locks:
             raise _error(errno.EWOULDBLOCK, path)
         self._locks.add(path)
@@ -259,6 +263,24 @@ class SimulatedDisk(Disk):
         if not isinstance(file, SimulatedFile) or file.disk is not self:
             raise ValueError(f"{file.path} is not a file of this disk")
         return file.medium
+
+    async def _take_time(self) -> None:
+        if self.clock is not None and self.sync_seconds_max > 0:
+            await self.clock.sleep(self._random.uniform(0, self.sync_seconds_max))
+        else:
+            await asyncio.sleep(0)
+
+    def _begin_folder_sync(self, path: str) -> tuple[str, int]:
+        folder = self._check(path)
+        if not self._folders.is_folder(folder):
+            raise _error(errno.ENOENT, folder)
+        self._begin("sync_folder", folder)
+        return folder, next(self._numbers)
+
+    def _end_folder_sync(self, folder: str, number: int) -> None:
+        self._begin("synced_folder", folder)
+        self._fail_if_asked("sync_folder", folder)
+        self._folders.make_durable(folder, number)
 
     def _begin_sync(self, file: DiskFile) -> int:
         self._begin("sync", file.path)

@@ -67,11 +67,11 @@ class Folders:
         change.apply(self.names)
         self._changes.append(change)
 
-    def make_durable(self, folder: str) -> None:
-        """Make every change of the names in a folder durable."""
+    def make_durable(self, folder: str, number: int) -> None:
+        """Make every change of the names in a folder durable, up to the one of that number."""
         later = []
         for change in self._changes:
-            if posixpath.dirname(change.path) == folder:
+            if change.number <= number and posixpath.dirname(change.path) == folder:
                 change.apply(self._durable)
             else:
                 later.append(change)

@@ -17,7 +17,6 @@ SEEDS = range(200)
 def make_disk(seed: int = 0, **settings: int) -> SimulatedDisk:
     disk = SimulatedDisk(seed, **settings)  # type: ignore[arg-type]
     disk.make_folder("data")
-    disk.sync_folder("")
     return disk
 
 
@@ -147,14 +146,31 @@ def test_a_new_name_is_durable_only_after_its_folder_was_synced() -> None:
     assert outcomes(scenario) == {None, b"x"}
 
 
-def test_a_new_folder_is_durable_only_after_the_one_around_it_was_synced() -> None:
+def test_a_folder_is_durable_when_it_is_made() -> None:
     def scenario(disk: SimulatedDisk) -> None:
-        disk.make_folder("data/inner")
-        file = disk.open("data/inner/f", create_size=1)
+        disk.make_folder("data/one/two")
+        file = disk.open("data/one/two/f", create_size=1)
         disk.sync_now(file)
-        disk.sync_folder("data/inner")
+        disk.sync_folder("data/one/two")
 
-    assert outcomes(scenario, "data/inner/f") == {None, b"\0"}
+    assert outcomes(scenario, "data/one/two/f") == {b"\0"}
+
+
+def test_a_folder_sync_beside_the_loop_covers_what_was_named_before_it_began() -> None:
+    def scenario(disk: SimulatedDisk) -> None:
+        sync = disk.sync_folder_beside("data")
+        sync.send(None)
+        disk.open("data/f", create_size=0)
+        with pytest.raises(StopIteration):
+            sync.send(None)
+
+    assert outcomes(scenario) == {None, b""}
+
+
+def test_a_file_that_a_crash_left_without_its_size_gets_it_when_it_is_opened_again() -> None:
+    disk = make_disk()
+    disk.open("data/f", create_size=0)
+    assert disk.open("data/f", create_size=100).size == 100
 
 
 def test_a_rename_happened_whole_or_not_at_all() -> None:
@@ -332,11 +348,14 @@ def test_every_operation_is_logged() -> None:
     assert [operation.kind for operation in disk.operations] == [
         "make_folder",
         "sync_folder",
+        "synced_folder",
         "create",
+        "resize",
         "write",
         "sync",
         "synced",
         "sync_folder",
+        "synced_folder",
     ]
     assert disk.unsynced() == []
     disk.open("data/f").write_at(0, b"x")
