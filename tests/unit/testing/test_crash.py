@@ -1,6 +1,7 @@
 """Trying every crash point finds what forgets a sync, and finds nothing in what forgets none."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from pocketmq.testing.clock import VirtualClock
 from pocketmq.testing.crash import BrokenPromiseError, explore, play
 from pocketmq.testing.disk import SimulatedDisk
 
-Step = Callable[[SimulatedDisk, VirtualClock, list[str]], Awaitable[None]]
+Step = Callable[[SimulatedDisk, VirtualClock, list[str]], Coroutine[Any, Any, None]]
 
 
 async def replace_file(disk: SimulatedDisk, *, sync_file: bool = True, sync_folder: bool = True) -> None:
