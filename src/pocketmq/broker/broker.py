@@ -5,29 +5,45 @@ folds over it. Start: lock and open the log, load the newest snapshot of the vie
 ports, register. Stop: the reverse; nothing is accepted, what is held is answered, cursors are written, the views are
 stored, the log is flushed and released.
 
-All requests come in through `on_request`, which is called from `data_received`: what a batch of requests appended to
-the log is written once, at `on_batch_end`, before any of its answers leaves (see `pocketmq.broker.sending`).
+All requests come in through `Dispatcher.handle`, which is called from `data_received`: what a batch of requests
+appended to the log is written once, by the `AnswerGate` at the end of the batch, before any of its answers leaves.
 """
 
 import asyncio
 import importlib
+import importlib.util
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from pocketmq.broker.clients import ClientRegistry
+from pocketmq.broker.delays import parse_levels
 from pocketmq.broker.dispatcher import Dispatcher
+from pocketmq.broker.gate import AnswerGate
+from pocketmq.broker.holds import Holds
 from pocketmq.broker.journal import Journal
+from pocketmq.broker.locks import QueueLocks
+from pocketmq.broker.offsets import Offsets
+from pocketmq.broker.origins import Origins
+from pocketmq.broker.pulling import Pulling
+from pocketmq.broker.queries import Queries
+from pocketmq.broker.registration import Registration
+from pocketmq.broker.retry import Retry
+from pocketmq.broker.sending import Sending
+from pocketmq.broker.snapshots import Snapshots
+from pocketmq.broker.startup import create_system_topics, import_or_infer, open_log
+from pocketmq.broker.statistics import Statistics
+from pocketmq.broker.timers import TimerService
 from pocketmq.broker.topics import TopicService
+from pocketmq.log.snapshots import SnapshotStore
 from pocketmq.model.seams import Clock, Disk, Listener, Network
 from pocketmq.model.settings import Settings
 from pocketmq.net.remoting import RemotingConnection
 from pocketmq.views.cursors import Cursors
 from pocketmq.views.groups import GroupTable
+from pocketmq.views.journal import Entry, TopicDelete, TopicPut
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
-
-if TYPE_CHECKING:
-    from pocketmq.log.log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -44,51 +60,255 @@ REMOTING_MODULES = (
     "admin",
     "relay",
 )
+"""Modules of `pocketmq.broker.remoting`; each has `register(dispatcher, broker)`."""
+
+HOUSEKEEPING_S = 10.0
+VIP_PORT_DISTANCE = 2
+"""The fast ("VIP") port is this much below the main port."""
+PORT_TRIES = 20
 
 
 class Broker:
-    """A broker on injected time, disk and network."""
+    """A broker on injected time, disk and network.
 
-    def __init__(self, settings: Settings, *, clock: Clock, disk: Disk, network: Network) -> None:
+    `progress` is called while the log is opened, with what the log says about how far it is.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock,
+        disk: Disk,
+        network: Network,
+        progress: Callable[[Any], None] | None = None,
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.disk = disk
         self.network = network
+        self._progress = progress
         self.topics = TopicTable()
         self.groups = GroupTable()
         self.cursors = Cursors()
         self.timers = Timers()
+        self.statistics = Statistics(clock)
+        self.clients = ClientRegistry(clock, expire_s=settings.broker.client_expire_s)
+        self.locks = QueueLocks(settings.broker.queue_lock_s)
+        self.holds = Holds(clock, settings.broker.held_pulls_max)
+        self.registration = Registration(settings.broker, self.topics, clock=clock, network=network)
+        self.origins = Origins(settings.broker)
+        self.dispatcher = Dispatcher()
+        self.connections: set[RemotingConnection] = set()
+        self.port = 0
+        """The main port in use."""
+        self.vip_port = 0
+        self.running = False
+        self.started_ms = 0
+        self._listeners: list[Listener] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._snapshot_wanted = asyncio.Event()
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the log, restore the views, listen and register.
+
+        Raises StoreLockedError, StoreCorruptError, SettingError, OSError; nothing is left open then.
+        """
+        try:
+            await self._open()
+            await self._listen()
+            self.running = True
+            self.started_ms = self.clock.time_ms()
+            self.delivery.start()
+            self.statistics.start()
+            self._run(self._snapshot_regularly)
+            self._run(self._keep_house)
+            await self.registration.start(self.port)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop accepting, answer what is held, store everything, release the data directory. Fine to call twice."""
+        self.running = False
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self.registration.stop()
+        self.holds.close()
+        self.statistics.close()
+        await self.dispatcher.close()
+        for connection in list(self.connections):
+            connection.close("the broker stops")
+        if hasattr(self, "delivery"):
+            self.delivery.stop()
+        if hasattr(self, "log"):
+            await self._store_and_close()
+
+    async def _store_and_close(self) -> None:
+        try:
+            self.journal.flush_cursors()
+            await self.snapshots.save(self.log)
+        except Exception as error:
+            logger.error("the views could not be stored (%s); the next start replays more of the log", error)
+        self.journal.close()
+        await self.log.close()
+        del self.log
+
+    async def _open(self) -> None:
+        settings = self.settings
+        self.levels = parse_levels(settings.broker.delay_levels)
         self.journal = Journal(
-            clock,
+            self.clock,
             topics=self.topics,
             groups=self.groups,
             cursors=self.cursors,
             timers=self.timers,
             cursor_lag_s=settings.broker.cursor_lag_s,
         )
-        self.topic_service = TopicService(settings.broker, clock, self.journal, topics=self.topics, groups=self.groups)
-        self.dispatcher = Dispatcher()
-        self.connections: set[RemotingConnection] = set()
-        self.on_connection_closed: list[Callable[[RemotingConnection], object]] = []
-        """Called when a client's connection is gone."""
-        self.log: Log
-        self.clients: Any = None
-        self.locks: Any = None
-        self.registration: Any = None
-        self.port = 0
-        """The main port in use."""
-        self.running = False
-        self._listeners: list[Listener] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.snapshots = Snapshots(
+            SnapshotStore(self.disk, f"{settings.store.data_dir}/views"),
+            topics=self.topics,
+            groups=self.groups,
+            cursors=self.cursors,
+            timers=self.timers,
+        )
+        self.log = await open_log(
+            self.disk,
+            self.clock,
+            settings.store,
+            self.snapshots,
+            self.journal,
+            self.timers,
+            self.levels,
+            self._progress,
+        )
+        self.journal.attach(self.log)
+        self._compose()
+        import_or_infer(self)
+        create_system_topics(self)
 
-    async def start(self) -> None:
-        """Open the log, restore the views, listen and register. Raises StoreLockedError, StoreCorruptError, OSError."""
+    def _compose(self) -> None:
+        """Everything that needs the log."""
+        settings, log = self.settings, self.log
+        self.topic_service = TopicService(
+            settings.broker, self.clock, self.journal, log, topics=self.topics, groups=self.groups
+        )
+        self.delivery = TimerService(self.clock, log, self.journal, self.timers, self.levels)
+        self.offsets = Offsets(
+            log,
+            topics=self.topics,
+            groups=self.groups,
+            cursors=self.cursors,
+            journal=self.journal,
+            clients=self.clients,
+        )
+        self.queries = Queries(
+            log,
+            self.clock,
+            topics=self.topics,
+            cursors=self.cursors,
+            clients=self.clients,
+            offsets=self.offsets,
+        )
+        self.sending = Sending(
+            settings,
+            self.clock,
+            log,
+            topics=self.topics,
+            topic_service=self.topic_service,
+            timers=self.delivery,
+            statistics=self.statistics,
+            group_holds_locks=lambda group: self.locks.group_holds_locks(group, self.clock.monotonic()),
+        )
+        self.pulling = Pulling(
+            settings,
+            log,
+            topics=self.topics,
+            topic_service=self.topic_service,
+            cursors=self.cursors,
+            journal=self.journal,
+            offsets=self.offsets,
+        )
+        self.retry = Retry(
+            settings.broker,
+            self.clock,
+            log,
+            topic_service=self.topic_service,
+            timers=self.delivery,
+            statistics=self.statistics,
+        )
+        self.gate = AnswerGate(log, self.sending, sync=settings.store.flush == "sync")
+        self.journal.on_failed_write = self.gate.on_undone
+        self.journal.listeners.append(self.sending.on_entry)
+        self.journal.listeners.append(self._on_entry)
+        log.on_written = self.holds.wake
         for name in REMOTING_MODULES:
-            try:
-                module = importlib.import_module(f"pocketmq.broker.remoting.{name}")
-            except ModuleNotFoundError:
-                continue
-            module.register(self.dispatcher, self)
+            if importlib.util.find_spec(f"pocketmq.broker.remoting.{name}") is not None:
+                importlib.import_module(f"pocketmq.broker.remoting.{name}").register(self.dispatcher, self)
 
-    async def stop(self) -> None:
-        """Stop accepting, answer what is held, store everything, release the data directory."""
+    async def _listen(self) -> None:
+        """Open the main port and the fast port below it; with port 0, any pair of free ones."""
+        broker = self.settings.broker
+        main = await self.network.listen(broker.host, broker.port, self._accept)
+        self._listeners.append(main)
+        self.port = self.origins.port = main.port
+        vip_port = main.port - VIP_PORT_DISTANCE if broker.port else 0
+        vip = await self.network.listen(broker.host, vip_port, self._accept)
+        self._listeners.append(vip)
+        self.vip_port = vip.port
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    def _accept(self) -> RemotingConnection:
+        return RemotingConnection(
+            self.clock,
+            on_request=self.dispatcher.handle,
+            on_batch_end=self.gate.end_batch,
+            on_open=self.connections.add,
+            on_closed=self._closed,
+            idle_s=self.settings.broker.client_expire_s,
+        )
+
+    def _closed(self, connection: RemotingConnection) -> None:
+        self.connections.discard(connection)
+        self.holds.drop_connection(connection)
+        self.origins.forget(connection)
+        self.clients.remove_connection(connection)
+
+    # -- beside the requests -----------------------------------------------------------------------------------------
+
+    def _on_entry(self, entry: Entry) -> None:
+        if isinstance(entry, TopicPut):
+            self.registration.topic_changed(entry.config.topic_name)
+        elif isinstance(entry, TopicDelete):
+            self.registration.topic_changed(entry.topic)
+            for queue in self.log.queues_of(entry.topic):
+                self.holds.answer_all(queue)
+
+    def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        async def forever() -> None:
+            while True:
+                try:
+                    await work()
+                except Exception:
+                    logger.exception("a background task of the broker failed; it goes on")
+
+        task = asyncio.get_running_loop().create_task(forever())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _snapshot_regularly(self) -> None:
+        await self.clock.sleep(self.settings.store.snapshot_interval_s)
+        await self.snapshots.save(self.log)
+
+    async def _keep_house(self) -> None:
+        await self.clock.sleep(HOUSEKEEPING_S)
+        self.clients.expire()
+        self.locks.expire(self.clock.monotonic())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Answer = bytes | list[bytes] | None
+Answer = bytes | list[bytes] | list[bytes | memoryview] | None
 """What a handler returns: one frame, its parts, or None when it answers later (or never)."""
 Handler = Callable[["RemotingConnection", Command], Answer]
 AsyncHandler = Callable[["RemotingConnection", Command], Awaitable[Answer]]

@@ -11,6 +11,7 @@ what a view shows is always what the log says. Two kinds of callers:
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pocketmq.model.errors import StoreError
 from pocketmq.model.names import JOURNAL_TOPIC
 from pocketmq.model.seams import Cancellable
 from pocketmq.views.cursors import Cursors
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pocketmq.log.log import Log
     from pocketmq.model.seams import Clock
 
+_NO_HOST = bytes(8)
 ENTRIES_PER_RECORD_MAX = 10_000
 """Keeps a record well below the largest body."""
 
@@ -39,16 +41,16 @@ class Journal:
         cursors: Cursors,
         timers: Timers,
         cursor_lag_s: float,
-        store_host: bytes = bytes(8),
     ) -> None:
         self._clock = clock
         self._views = (topics, groups, cursors, timers)
         self._cursors = cursors
         self._cursor_lag_s = cursor_lag_s
-        self._store_host = store_host
         self._log: Log | None = None
         self._dirty: set[tuple[str, str, int]] = set()
         self._timer: Cancellable | None = None
+        self.on_failed_write: Callable[[StoreError], object] = lambda error: None
+        """Called when the log took neither the entries nor what others had staged before them."""
         self.listeners: list[Callable[[Entry], None]] = []
         """Called after each entry that was written (not replayed) is in the views."""
 
@@ -77,17 +79,12 @@ class Journal:
         queue = log.ensure_queue(JOURNAL_TOPIC, 0)
         for start in range(0, len(entries), ENTRIES_PER_RECORD_MAX):
             part = entries[start : start + ENTRIES_PER_RECORD_MAX]
-            log.append(
-                queue,
-                encode_entries(part),
-                b"",
-                flag=0,
-                sys_flag=0,
-                born_timestamp=now,
-                born_host=self._store_host,
-                store_host=self._store_host,
-            )
-            log.write()
+            log.append(queue, encode_entries(part), b"", 0, 0, now, _NO_HOST, _NO_HOST)
+            try:
+                log.write()
+            except StoreError as error:
+                self.on_failed_write(error)
+                raise
             self.apply(part)
             for listener in self.listeners:
                 for entry in part:

@@ -1,7 +1,5 @@
 """Topics and groups as a service: creating, changing and deleting them, by hand or on first use."""
 
-import random
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pocketmq.model.config import GroupConfig, Permission, TopicConfig
@@ -39,6 +37,7 @@ class TopicService:
         settings: "BrokerSettings",
         clock: "Clock",
         journal: "Journal",
+        log: "Log",
         *,
         topics: TopicTable,
         groups: GroupTable,
@@ -48,11 +47,6 @@ class TopicService:
         self._journal = journal
         self._topics = topics
         self._groups = groups
-        self._log: Log | None = None
-        self.random_below: Callable[[int], int] = random.Random().randrange
-
-    def attach(self, log: "Log") -> None:
-        """Deleting a topic also drops its queues from `log`."""
         self._log = log
 
     # -- topics ------------------------------------------------------------------------------------------------------
@@ -125,9 +119,9 @@ class TopicService:
             raise InvalidNameError(f"the topic {topic} belongs to the broker and cannot be deleted")
         if topic not in self._topics:
             return
-        await self._journal.write_durable([TopicDelete(topic, self._clock.time_ms())])
-        if self._log is not None:
-            self._log.drop_topic(topic)
+        position = self._journal.write([TopicDelete(topic, self._clock.time_ms())])
+        self._log.drop_topic(topic)
+        await self._log.wait_durable(position, force=True)
 
     # -- groups ------------------------------------------------------------------------------------------------------
 

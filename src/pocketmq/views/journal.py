@@ -1,7 +1,7 @@
 """State changes that are not messages, as they stand in the log.
 
-One journal record (topic `JOURNAL_TOPIC`, queue 0) holds a list of entries, encoded as one MessagePack array. Each entry
-is an array that begins with its tag, so that an entry may grow by fields at its end and old records stay readable.
+One journal record (topic `JOURNAL_TOPIC`, queue 0) holds a list of entries, encoded as one MessagePack array. Each
+entry is an array that begins with its tag, so that it may grow by fields at its end and old records stay readable.
 The views are folds over these entries: the same `apply` runs when an entry is written and when it is replayed.
 """
 

@@ -1,9 +1,9 @@
 """Messages that wait for their time: a fold over the records of the timer topics and over `TimersFired`.
 
-Theory of operation. A pending timer is two integers: when it is due (ms since the epoch) and where its record stands in
-the log. Timers that are due far from now lie unsorted in buckets of ten seconds, as bare machine integers: sixteen bytes
-each. When a bucket becomes near it moves into a heap. A timer leaves by `TimersFired` only, which is written after its
-message was delivered: a crash between the two delivers twice, never not at all.
+Theory of operation. A pending timer is two integers: when it is due (ms since the epoch) and where its record stands
+in the log. Timers that are due far from now lie unsorted in buckets of ten seconds, as bare machine integers: sixteen
+bytes each. When a bucket becomes near it moves into a heap. A timer leaves by `TimersFired` only, which is written
+after its message was delivered: a crash between the two delivers twice, never not at all.
 
 `take_due` lends the due timers to the caller: they are out of the heap, but still count as pending (and are in every
 snapshot) until `TimersFired` names them or `put_back` returns them.
@@ -79,7 +79,8 @@ class Timers:
     def take_due(self, now_ms: int, count_max: int) -> list[tuple[int, int]]:
         """Up to `count_max` timers that are due by `now_ms`, as (due, position), earliest first. They are lent."""
         self._bring_near(now_ms)
-        near, fired, due = self._near, self._fired, []
+        near, fired = self._near, self._fired
+        due: list[tuple[int, int]] = []
         while near and near[0][0] <= now_ms and len(due) < count_max:
             timer = heapq.heappop(near)
             if fired and timer[1] in fired:

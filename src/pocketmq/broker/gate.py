@@ -1,0 +1,125 @@
+"""Answers leave when what they claim is in the log, and not before.
+
+Theory of operation. The requests that arrived in one read of a connection are a batch: each appends what it has to the
+log, staged, and its answer is queued on the connection. At the end of the batch the log is written once and all answers
+leave in one write of the socket. `admit` notes which of the queued answers depend on the log.
+
+- The disk is full: nothing that was staged exists. The answers that depend on it are replaced by refusals (code 14).
+- Synchronous flush: the answers that depend on the log are not queued but kept, and leave when one fsync covers the
+  batch. When that takes too long they leave with code 10: stored, but perhaps not yet on the disk.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pocketmq.model.errors import PocketMQError, StoreFullError
+from pocketmq.wire.codes import ResponseCode
+from pocketmq.wire.command import Command, encode_response
+from pocketmq.wire.frame import CommandReader
+
+if TYPE_CHECKING:
+    from pocketmq.broker.sending import Sending
+    from pocketmq.log.log import Log
+    from pocketmq.net.remoting import RemotingConnection
+
+logger = logging.getLogger(__name__)
+
+
+class AnswerGate:
+    """Lets the answers of one batch through. There is one batch at a time: `data_received` is not re-entered."""
+
+    def __init__(self, log: "Log", sending: "Sending", *, sync: bool) -> None:
+        self._log = log
+        self._sending = sending
+        self.sync = sync
+        self.admitted: list[Command] = []
+        """Requests of this batch whose answers depend on the log (asynchronous flush)."""
+        self._kept: list[bytes] = []
+        self._undone = 0
+        """So many of the first `admitted` were undone by a write that failed before the end of the batch."""
+        self._failure: PocketMQError | None = None
+
+    def admit(self, command: Command, answer: bytes, *, wait: bool = True) -> bytes | None:
+        """What to return from the handler of a request that appended to the log and is answered with `answer`.
+
+        `wait` False: the sender does not want to wait for the disk.
+        """
+        self.admitted.append(command)
+        if command.flag & 2:
+            return None
+        if self.sync and wait:
+            self._kept.append(answer)
+            return None
+        return answer
+
+    def on_undone(self, error: PocketMQError) -> None:
+        """The log dropped what was staged (a journal entry had to be written in the middle of a batch)."""
+        self._undone = len(self.admitted)
+        self._failure = error
+
+    def end_batch(self, connection: "RemotingConnection") -> None:
+        """Write the log, then let the answers go."""
+        admitted = self.admitted
+        if not admitted:
+            return
+        kept, self._kept = self._kept, []
+        self.admitted = []
+        try:
+            self._sending.flush()
+        except StoreFullError as error:
+            self._undone = len(admitted)
+            self._failure = error
+        if self._undone:
+            kept = self._refuse(connection, admitted[: self._undone], kept)
+            self._undone, self._failure = 0, None
+        if kept:
+            self._answer_when_durable(connection, kept)
+
+    def _refuse(self, connection: "RemotingConnection", undone: list[Command], kept: list[bytes]) -> list[bytes]:
+        """Replace the answers of `undone` in the connection's output; returns what is left of `kept`."""
+        remark = self._failure.message if self._failure is not None else "the store took nothing"
+        logger.warning("%d requests were refused: %s", len(undone), remark)
+        refused = {command.opaque: command for command in undone}
+
+        def refusal(frame: Any) -> bytes | None:
+            (answer,) = CommandReader().feed(bytes(frame))
+            command = refused.get(answer.opaque)
+            if command is None:
+                return None
+            return encode_response(
+                answer.opaque, ResponseCode.SERVICE_NOT_AVAILABLE, remark, serialize_type=command.serialize_type
+            )
+
+        connection.write_all([refusal(frame) or frame for frame in _frames(connection.hold_output())])
+        still_kept = []
+        for frame in kept:
+            answer = refusal(frame)
+            if answer is None:
+                still_kept.append(frame)
+            else:
+                connection.write(answer)
+        return still_kept
+
+    def _answer_when_durable(self, connection: "RemotingConnection", answers: list[bytes]) -> None:
+        def answer(durable: bool) -> None:
+            connection.write_all(answers if durable else [_flush_timed_out(frame) for frame in answers])
+
+        self._log.when_durable(self._log.written_position, answer)
+
+
+def _frames(buffers: list[Any]) -> list[bytes]:
+    """Whole frames again, of output that may hold a frame in several parts."""
+    data = b"".join(buffers)
+    frames, offset = [], 0
+    while offset < len(data):
+        end = offset + 4 + int.from_bytes(data[offset : offset + 4], "big")
+        frames.append(data[offset:end])
+        offset = end
+    return frames
+
+
+def _flush_timed_out(frame: bytes) -> bytes:
+    """The same answer with code 10: the message is stored, but the disk was too slow."""
+    (answer,) = CommandReader().feed(frame)
+    code = answer.code or int(ResponseCode.FLUSH_DISK_TIMEOUT)
+    return encode_response(answer.opaque, code, answer.remark, answer.ext(), serialize_type=answer.serialize_type)

@@ -1,0 +1,414 @@
+"""Taking messages in: checks, properties, the record in the log.
+
+Theory of operation. `send` and `send_batch` check one request and append its records to the log, *staged*: nothing is
+on disk yet, no reader sees it. Whoever calls them calls `flush` once for all that belongs together (the requests that
+arrived in one read of a connection), and answers only after that. When the log could not take what was staged, `flush`
+raises and everything staged since the last flush is gone, as if never sent.
+
+What a topic needs to take messages (its settings, its queues in the log, its counters) is looked up once and kept in a
+`Target`, until the topic changes. Messages that need more than appending (delays, retry topics, transactions) are told
+from their property string by substring tests, and take the slow road.
+
+The order of the checks and their codes is RocketMQ's.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pocketmq.broker.delays import plan_delay
+from pocketmq.broker.origins import Origin
+from pocketmq.model.config import Permission, TopicConfig
+from pocketmq.model.errors import MessageTooLargeError, PocketMQError, StoreError
+from pocketmq.model.hashing import tag_code
+from pocketmq.model.limits import PROPERTIES_BYTES_MAX, TOPIC_CHARS_MAX
+from pocketmq.model.names import RETRY_PREFIX, SEND_FORBIDDEN_TOPICS, check_topic
+from pocketmq.views.journal import Entry, TopicDelete, TopicPut
+from pocketmq.wire.batch import split_batch
+from pocketmq.wire.codes import ResponseCode
+from pocketmq.wire.ids import UniqueKeys
+from pocketmq.wire.properties import PropertyKey, decode_properties, encode_properties, find_property
+from pocketmq.wire.record import SysFlag
+
+if TYPE_CHECKING:
+    from pocketmq.broker.series import Series
+    from pocketmq.broker.statistics import Statistics
+    from pocketmq.broker.timers import TimerService
+    from pocketmq.broker.topics import TopicService
+    from pocketmq.log.log import Log
+    from pocketmq.log.queues import LogQueue
+    from pocketmq.model.seams import Clock
+    from pocketmq.model.settings import Settings
+    from pocketmq.views.topics import TopicTable
+
+UNIQUE_KEY_MARK = PropertyKey.UNIQUE_KEY + "\x01"
+TAGS_MARK = PropertyKey.TAGS + "\x01"
+UNIQUE_KEY_MARK_LENGTH = len(UNIQUE_KEY_MARK)
+TAGS_MARK_LENGTH = len(TAGS_MARK)
+TARGETS_MAX = 100_000
+
+Stored = tuple[int, int, int, str]
+"""What was appended: queue id as asked for, offset in the queue it was written to, log position, unique key."""
+
+
+class Target:
+    """A topic as the send path needs it."""
+
+    __slots__ = ("config", "queues", "series", "special", "topic", "write_queues")
+
+    def __init__(self, config: TopicConfig, series: "Series") -> None:
+        self.topic = config.topic_name
+        self.config = config
+        self.write_queues = config.write_queue_nums
+        self.queues: list[LogQueue | None] = [None] * max(config.write_queue_nums, config.read_queue_nums)
+        self.series = series
+        self.special = self.topic.startswith(RETRY_PREFIX) or config.order or config.topic_filter_type == "MULTI_TAG"
+
+
+class Sending:
+    """The send path of a broker."""
+
+    def __init__(
+        self,
+        settings: "Settings",
+        clock: "Clock",
+        log: "Log",
+        *,
+        topics: "TopicTable",
+        topic_service: "TopicService",
+        timers: "TimerService",
+        statistics: "Statistics",
+        group_holds_locks: Callable[[str], bool],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._log = log
+        self._append = log.append
+        self._topics = topics
+        self._topic_service = topic_service
+        self._timers = timers
+        self._statistics = statistics
+        self._unique_keys = UniqueKeys(bytes(4), os.getpid(), random.getrandbits(32))
+        self._group_holds_locks = group_holds_locks
+        self._targets: dict[str, Target] = {}
+        self._random_below = random.Random().randrange
+        self._added = encode_properties(
+            {
+                PropertyKey.MESSAGE_REGION: settings.broker.region,
+                PropertyKey.TRACE_ON: "true" if settings.broker.trace_on else "false",
+                PropertyKey.CLUSTER: settings.broker.cluster,
+            }
+        )
+
+    def on_entry(self, entry: Entry) -> None:
+        """A topic changed: look it up again."""
+        if isinstance(entry, TopicPut):
+            self._targets.pop(entry.config.topic_name, None)
+        elif isinstance(entry, TopicDelete):
+            self._targets.pop(entry.topic, None)
+
+    # -- one message -------------------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        topic: str,
+        queue_id: int,
+        body: bytes,
+        properties: str,
+        origin: Origin,
+        flag: int,
+        sys_flag: int,
+        born_timestamp: int,
+        reconsume_times: int,
+        default_topic: str,
+        default_queues: int,
+        max_reconsume_times: int | None,
+    ) -> Stored:
+        """Stage one message; `queue_id` below 0 means any queue.
+
+        Raises PocketMQError with the code that the protocol has for the reason; nothing is staged then.
+        """
+        target = self._targets.get(topic) or self._find_target(topic, default_topic, default_queues)
+        if queue_id < 0:
+            queue_id = self._random_below(target.write_queues) if target.write_queues else 0
+        try:
+            queue = target.queues[queue_id]
+        except IndexError:
+            raise _no_such_queue(target, queue_id) from None
+        if queue is None:
+            queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
+        if not 0 < len(body) <= self._settings.store.message_bytes_max:
+            raise _bad_body(len(body), self._settings.store.message_bytes_max)
+        at = properties.find(UNIQUE_KEY_MARK)
+        if (
+            at < 0
+            or (at and properties[at - 1] != "\x02")
+            or "DELAY" in properties
+            or "TIMER_" in properties
+            or "TRAN_MSG" in properties
+            or "MSG_REGION" in properties
+            or "POP_CK" in properties
+            or "\0" in properties
+            or target.special
+        ):
+            return self._send_special(
+                target,
+                queue_id,
+                body,
+                properties,
+                origin,
+                flag,
+                sys_flag,
+                born_timestamp,
+                reconsume_times,
+                max_reconsume_times,
+            )
+        if properties[-1] != "\x02":
+            properties += "\x02"
+        at += UNIQUE_KEY_MARK_LENGTH
+        unique_key = properties[at : properties.find("\x02", at)]
+        at = properties.find(TAGS_MARK)
+        if at < 0:
+            code = 0
+        elif at == 0 or properties[at - 1] == "\x02":
+            code = tag_code(properties[at + TAGS_MARK_LENGTH : properties.find("\x02", at)])
+        else:
+            code = tag_code(decode_properties(properties).get(PropertyKey.TAGS))
+        encoded = (properties + self._added).encode()
+        if len(encoded) > PROPERTIES_BYTES_MAX:
+            raise _properties_too_long(len(encoded))
+        position = self._append(
+            queue,
+            body,
+            encoded,
+            flag,
+            sys_flag | origin.host_flags,
+            born_timestamp,
+            origin.born_host,
+            origin.store_host,
+            reconsume_times,
+            0,
+            code,
+        )
+        series = target.series
+        series.messages += 1
+        series.size_bytes += len(body)
+        return queue_id, queue.next_offset - 1, position, unique_key
+
+    def _send_special(
+        self,
+        target: Target,
+        queue_id: int,
+        body: bytes,
+        text: str,
+        origin: Origin,
+        flag: int,
+        sys_flag: int,
+        born_timestamp: int,
+        reconsume_times: int,
+        max_reconsume_times: int | None,
+    ) -> Stored:
+        """The slow road: the same, for messages and topics that need more."""
+        if "\0" in text:
+            raise PocketMQError("the properties hold a NUL character", code=ResponseCode.MESSAGE_ILLEGAL)
+        config = target.config
+        if config.order and not self._settings.broker.permission & Permission.WRITE:
+            raise PocketMQError(
+                f"the broker takes no messages for the ordered topic {target.topic} now",
+                code=ResponseCode.NO_PERMISSION,
+            )
+        if config.topic_filter_type == "MULTI_TAG":
+            sys_flag |= SysFlag.MULTI_TAGS
+        properties = decode_properties(text)
+        topic, stored_queue_id, due_ms = target.topic, queue_id, None
+        if topic.startswith(RETRY_PREFIX):
+            topic, stored_queue_id = self._retry_or_dead_letter(
+                target, queue_id, properties, reconsume_times, max_reconsume_times
+            )
+        if properties.get(PropertyKey.TRANSACTION_PREPARED, "").lower() == "true":
+            raise PocketMQError(
+                "this broker takes no transactional messages yet; send them without a transaction",
+                code=ResponseCode.NO_PERMISSION,
+            )
+        properties.pop(PropertyKey.POP_CHECK_POINT, None)
+        now = self._clock.time_ms()
+        if PropertyKey.UNIQUE_KEY not in properties:
+            properties[PropertyKey.UNIQUE_KEY] = self._unique_keys.next(now)
+        broker = self._settings.broker
+        properties[PropertyKey.MESSAGE_REGION] = broker.region
+        properties[PropertyKey.TRACE_ON] = "true" if broker.trace_on else "false"
+        properties[PropertyKey.CLUSTER] = broker.cluster
+        plan = plan_delay(
+            properties,
+            topic,
+            stored_queue_id,
+            now_ms=now,
+            levels=self._timers.levels,
+            delay_max_ms=int(broker.delay_max_s * 1000),
+        )
+        if plan is not None:
+            topic, stored_queue_id, due_ms = plan
+        encoded = encode_properties(properties).encode()
+        if len(encoded) > PROPERTIES_BYTES_MAX:
+            raise _properties_too_long(len(encoded))
+        queue = self._log.ensure_queue(topic, stored_queue_id)
+        position = self._append(
+            queue,
+            body,
+            encoded,
+            flag,
+            sys_flag | origin.host_flags,
+            born_timestamp,
+            origin.born_host,
+            origin.store_host,
+            reconsume_times,
+            0,
+            tag_code(properties.get(PropertyKey.TAGS)),
+        )
+        if due_ms is not None:
+            self._timers.stage(due_ms, position)
+        target.series.add(1, len(body))
+        return queue_id, queue.next_offset - 1, position, properties[PropertyKey.UNIQUE_KEY]
+
+    def _retry_or_dead_letter(
+        self,
+        target: Target,
+        queue_id: int,
+        properties: dict[str, str],
+        reconsume_times: int,
+        max_reconsume_times: int | None,
+    ) -> tuple[str, int]:
+        """Where a message goes that a consumer sends to its own retry topic: there, or to the dead letters."""
+        name = target.topic.removeprefix(RETRY_PREFIX)
+        group = self._topic_service.group_for(name)
+        if group is None:
+            raise PocketMQError(
+                f"the consumer group {name} does not exist; create it with `pocketmq group create {name}`",
+                code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            )
+        most = group.retry_max_times if max_reconsume_times is None else max_reconsume_times
+        if reconsume_times <= most and not self._group_holds_locks(name):
+            return target.topic, queue_id
+        properties[PropertyKey.DELAY] = "-1"
+        return self._topic_service.ensure_dead_letter_topic(name).topic_name, 0
+
+    # -- a batch -----------------------------------------------------------------------------------------------------
+
+    def send_batch(
+        self,
+        topic: str,
+        queue_id: int,
+        body: bytes,
+        origin: Origin,
+        sys_flag: int,
+        born_timestamp: int,
+        reconsume_times: int,
+        default_topic: str,
+        default_queues: int,
+    ) -> tuple[int, int, list[int]]:
+        """Stage the messages of one batch body; returns queue id, offset of the first, and all log positions.
+
+        Raises PocketMQError as `send` does; either all of them are staged or none.
+        """
+        target = self._targets.get(topic) or self._find_target(topic, default_topic, default_queues)
+        if topic.startswith(RETRY_PREFIX) or len(topic) > TOPIC_CHARS_MAX:
+            raise PocketMQError(
+                f"batches cannot be sent to {topic}; send its messages one by one", code=ResponseCode.MESSAGE_ILLEGAL
+            )
+        if target.config.order and not self._settings.broker.permission & Permission.WRITE:
+            raise PocketMQError(
+                f"the broker takes no messages for the ordered topic {topic} now", code=ResponseCode.NO_PERMISSION
+            )
+        if queue_id < 0:
+            queue_id = self._random_below(target.write_queues) if target.write_queues else 0
+        try:
+            queue = target.queues[queue_id]
+        except IndexError:
+            raise _no_such_queue(target, queue_id) from None
+        if queue is None:
+            queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
+        if not 0 < len(body) <= self._settings.store.message_bytes_max:
+            raise _bad_body(len(body), self._settings.store.message_bytes_max)
+        messages = split_batch(body)
+        for _, each_body, properties in messages:
+            if not each_body or b"\0" in properties:
+                raise PocketMQError(
+                    "a message of the batch has no body, or a NUL character in its properties",
+                    code=ResponseCode.MESSAGE_ILLEGAL,
+                )
+        first_offset = queue.next_offset
+        append, born_host, store_host = self._append, origin.born_host, origin.store_host
+        sys_flag |= origin.host_flags
+        positions = [
+            append(
+                queue,
+                each_body,
+                properties,
+                flag,
+                sys_flag,
+                born_timestamp,
+                born_host,
+                store_host,
+                reconsume_times,
+                0,
+                _tag_code_of(properties) if b"TAGS" in properties else 0,
+            )
+            for flag, each_body, properties in messages
+        ]
+        target.series.add(len(messages), len(body))
+        return queue_id, first_offset, positions
+
+    # -- what is staged ----------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write what is staged, so that readers see it. Raises StoreFullError, and then nothing of it exists."""
+        try:
+            self._log.write()
+        except StoreError:
+            self._timers.drop_staged()
+            raise
+        self._timers.commit_staged()
+
+    # -- topics ------------------------------------------------------------------------------------------------------
+
+    def _find_target(self, topic: str, default_topic: str, default_queues: int) -> Target:
+        if topic in SEND_FORBIDDEN_TOPICS:
+            raise PocketMQError(
+                f"the topic {topic} belongs to the broker; messages cannot be sent to it",
+                code=ResponseCode.NO_PERMISSION,
+            )
+        config = self._topics.get(topic)
+        if config is None:
+            check_topic(topic)
+            config = self._topic_service.create_for_send(topic, default_topic, default_queues)
+        if len(self._targets) >= TARGETS_MAX:
+            self._targets.clear()
+        target = self._targets[topic] = Target(config, self._statistics.topic(topic))
+        return target
+
+
+def _tag_code_of(properties: bytes) -> int:
+    tag = find_property(properties, b"TAGS")
+    return tag_code(tag.decode(errors="replace")) if tag else 0
+
+
+def _no_such_queue(target: Target, queue_id: int) -> PocketMQError:
+    return PocketMQError(
+        f"request queueId[{queue_id}] is illegal; the topic {target.topic} has {len(target.queues)} queues",
+        code=ResponseCode.INVALID_PARAMETER,
+    )
+
+
+def _bad_body(size_bytes: int, size_bytes_max: int) -> PocketMQError:
+    if not size_bytes:
+        return PocketMQError("the message has no body", code=ResponseCode.MESSAGE_ILLEGAL)
+    return MessageTooLargeError(
+        f"the body has {size_bytes} bytes; at most {size_bytes_max} are allowed (setting store.message_bytes_max)"
+    )
+
+
+def _properties_too_long(size_bytes: int) -> PocketMQError:
+    return MessageTooLargeError(
+        f"the properties have {size_bytes} bytes with what the broker adds; at most {PROPERTIES_BYTES_MAX} are allowed"
+    )

@@ -1,0 +1,140 @@
+"""What happens between an opened data directory and an open port: replay, import, system topics."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pocketmq.broker.java_config import delivered_positions, import_entries, infer_topics
+from pocketmq.broker.timers import fold_record
+from pocketmq.log.log import Log
+from pocketmq.model.config import Permission, TopicConfig
+from pocketmq.model.names import (
+    AUTO_CREATE_TOPIC,
+    BENCHMARK_TOPIC,
+    CHECK_MAX_TOPIC,
+    HALF_OP_TOPIC,
+    HALF_TOPIC,
+    JOURNAL_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    SCHEDULE_TOPIC,
+    SELF_TEST_TOPIC,
+    TIMER_TOPIC,
+    TRACE_TOPIC,
+)
+from pocketmq.views.journal import Entry, TimersFired, TopicPut
+
+if TYPE_CHECKING:
+    from pocketmq.broker.broker import Broker
+    from pocketmq.broker.journal import Journal
+    from pocketmq.broker.snapshots import Snapshots
+    from pocketmq.model.seams import Clock, Disk
+    from pocketmq.model.settings import StoreSettings
+    from pocketmq.views.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+REPLAYED_TOPICS = frozenset({JOURNAL_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC})
+BENCHMARK_QUEUES = 1024
+CLUSTER_QUEUES = 16
+
+
+async def open_log(
+    disk: "Disk",
+    clock: "Clock",
+    settings: "StoreSettings",
+    snapshots: "Snapshots",
+    journal: "Journal",
+    timers: "Timers",
+    levels: Sequence[int],
+    progress: Callable[[Any], None] | None,
+) -> Log:
+    """Open the log and bring the views to its end: the newest snapshot, then what was written after it."""
+
+    def replay(record: Any) -> None:
+        if record.topic == JOURNAL_TOPIC:
+            journal.replay(record.body)
+        else:
+            fold_record(
+                timers,
+                topic=record.topic,
+                queue_id=record.queue_id,
+                position=record.position,
+                store_timestamp=record.store_timestamp,
+                properties=record.properties,
+                levels=levels,
+            )
+
+    position = snapshots.restore()
+    while True:
+        log = await Log.open(
+            disk,
+            clock,
+            settings,
+            replay=replay,
+            replay_from=position,
+            replay_topics=REPLAYED_TOPICS,
+            progress=progress,
+        )
+        if log.max_position >= position:
+            return log
+        # Cannot happen while the disk keeps what it synced; somebody put an older log beside newer views.
+        logger.error(
+            "the stored views cover the log up to %d, but it ends at %d; they are rebuilt from the whole log",
+            position,
+            log.max_position,
+        )
+        await log.close()
+        snapshots.clear()
+        position = 0
+
+
+def import_or_infer(broker: "Broker") -> None:
+    """On a directory without any state of ours: take over a Java broker's, and infer what it lacks from the log."""
+    now = broker.clock.time_ms()
+    data_dir = broker.settings.store.data_dir
+    if not len(broker.topics) and broker.log.queue(JOURNAL_TOPIC, 0) is None:
+        entries = import_entries(broker.disk, data_dir, now)
+        if entries:
+            broker.journal.write(entries)
+            logger.info("took over %d settings and cursors of a RocketMQ broker from %s/config", len(entries), data_dir)
+        delivered = set(delivered_positions(broker.disk, data_dir, broker.log))
+        fired = [position for _, position in broker.timers.pending() if position in delivered]
+        if fired:
+            broker.journal.write([TimersFired(fired)])
+    inferred = infer_topics(broker.log, broker.topics, now)
+    if inferred:
+        broker.journal.write(inferred)
+
+
+def create_system_topics(broker: "Broker") -> None:
+    """The topics that every broker has, those that are missing."""
+    settings = broker.settings.broker
+    inherited = int(Permission.READ_WRITE | Permission.INHERIT)
+    wanted = [
+        _topic(AUTO_CREATE_TOPIC, settings.default_topic_queues, inherited),
+        _topic(SCHEDULE_TOPIC, len(broker.levels)),
+        _topic(BENCHMARK_TOPIC, BENCHMARK_QUEUES),
+        _topic(settings.cluster, CLUSTER_QUEUES, inherited),
+        _topic(settings.name, 1, inherited),
+        _topic(f"{settings.cluster}_REPLY_TOPIC", 1),
+        *(
+            _topic(name, 1)
+            for name in (
+                SELF_TEST_TOPIC,
+                OFFSET_MOVED_TOPIC,
+                HALF_TOPIC,
+                HALF_OP_TOPIC,
+                CHECK_MAX_TOPIC,
+                TRACE_TOPIC,
+                TIMER_TOPIC,
+            )
+        ),
+    ]
+    now = broker.clock.time_ms()
+    missing: list[Entry] = [TopicPut(config, now) for config in wanted if config.topic_name not in broker.topics]
+    if missing:
+        broker.journal.write(missing)
+
+
+def _topic(name: str, queues: int, permission: int = int(Permission.READ_WRITE)) -> TopicConfig:
+    return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=permission)
