@@ -208,6 +208,16 @@ class Statistics:
         """Bytes given to consumers per second."""
         return self._rates(3)
 
+    def topic_rate(self, topic: str) -> float:
+        """Messages per second that came into a topic, over the last minute."""
+        found = self._topics.get(topic)
+        return found.minute(self._clock.time_ms()).messages_per_second if found is not None else 0.0
+
+    def group_rate(self, topic: str, group: str) -> float:
+        """Messages per second that a group took from a topic, over the last minute."""
+        found = self._groups.get((topic, group))
+        return found.out.minute(self._clock.time_ms()).messages_per_second if found is not None else 0.0
+
     def named(self, name: str, key: str) -> tuple[Series, bool] | None:
         """What `VIEW_BROKER_STATS_DATA` calls `name` and `key`: the counter, and whether its bytes are meant; None
         when unknown.

@@ -79,6 +79,27 @@ class GroupOffsetsDropped(msgspec.Struct, frozen=True, array_like=True, tag="cur
     group: str
 
 
+class GroupForbidden(msgspec.Struct, frozen=True, array_like=True, tag="forbidden"):
+    """A group may (`readable`) or may not read a topic."""
+
+    group: str
+    topic: str
+    readable: bool
+    timestamp: int
+
+
+class RequestModePut(msgspec.Struct, frozen=True, array_like=True, tag="request-mode"):
+    """How the consumers of a group are to ask for a topic: `mode` is PULL or POP.
+
+    `pop_share_queues`: how many other consumers' queues each consumer pops from too; 0 or less: from all queues.
+    """
+
+    topic: str
+    group: str
+    mode: str
+    pop_share_queues: int
+
+
 class TimersFired(msgspec.Struct, frozen=True, array_like=True, tag="fired"):
     """The timers whose records stand at these log positions were delivered (or moved) and are no longer pending."""
 
@@ -94,6 +115,8 @@ Entry = (
     | CursorReset
     | ResetTaken
     | GroupOffsetsDropped
+    | GroupForbidden
+    | RequestModePut
     | TimersFired
 )
 
