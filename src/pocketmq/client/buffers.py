@@ -1,7 +1,7 @@
 """The default message buffer: what was fetched of one queue, in offset order, within water marks.
 
 Theory of operation. A message is in one of three states: waiting (fetched, nobody has it), taken, settled. The offsets
-of the messages that are not settled stand in `_offsets`, in order; a settled offset in the middle is marked in `_settled`
+of the messages not yet settled stand in `_offsets`, in order; a settled offset in the middle is marked in `_settled`
 and leaves when all before it have left. So the position to commit is the first offset of the list, or where the next
 fetch begins when the list is empty, and it can never pass a message that is not settled.
 

@@ -1,0 +1,405 @@
+"""The client: the one object of the SDK that a program holds."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self
+
+import msgspec
+
+from pocketmq.client._async.consumer import Consumer, ConsumerOptions, FromWhere, Mode
+from pocketmq.client._async.core import Core
+from pocketmq.client._async.delivery import Delivery
+from pocketmq.client._async.pulling import Puller, PullResult
+from pocketmq.client._async.workers import run_workers
+from pocketmq.client.filters import Filter, Tag, as_filter
+from pocketmq.client.names import shown_topic
+from pocketmq.client.options import ClientOptions, Duration, seconds, timestamp_ms
+from pocketmq.client.outgoing import key_tuple, level_of_delay, user_properties
+from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
+from pocketmq.model.errors import UsageError
+from pocketmq.model.message import Message, MessageQueue, SendReceipt
+from pocketmq.model.names import check_group, check_topic
+from pocketmq.model.seams import Clock, Network
+from pocketmq.wire.properties import PropertyKey
+
+Topics = str | Sequence[str] | Mapping[str, Filter | str | None]
+"""One topic, several, or several with a filter for each."""
+
+
+class Client:
+    """Sends and consumes. Made by `pocketmq.connect`; connects when it is first used.
+
+    Use it as an async context manager, or call `close` at the end: what is on its way is waited for, positions are
+    stored, brokers are told.
+    """
+
+    def __init__(self, name_servers: Sequence[str], options: ClientOptions, clock: Clock, network: Network) -> None:
+        self._options = options
+        self._clock = clock
+        self._core = Core(name_servers, options, clock, network)
+
+    async def __aenter__(self) -> Self:
+        """The client itself; nothing is connected yet."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End everything in good order; a second call does nothing."""
+        await self._core.close()
+
+    @property
+    def client_id(self) -> str:
+        """What brokers know this client by."""
+        return self._core.client_id
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        delay: Duration | None = None,
+        deliver_at: datetime | float | None = None,
+        delay_level: int = 0,
+        wait_stored: bool = True,
+        queue: MessageQueue | None = None,
+        timeout: Duration | None = None,
+        retries: int | None = None,
+    ) -> SendReceipt:
+        """Send a message and wait until the broker has stored it.
+
+        Messages that are sent at the same time share requests; each gets its own receipt. To keep order, wait for one
+        before sending the next, in one `message_group` or one `queue`.
+
+        Args:
+            topic: where to; or a whole Message, then only `queue`, `timeout` and `retries` may be given.
+            body: bytes, or what the client's serializer takes.
+            tag: what consumers can filter by.
+            keys: what operators can find the message by.
+            properties: names and values of your own.
+            flag: a number of your own.
+            message_group: messages of one group go to one queue and keep their order.
+            delay: deliver it so much later. A delay that is one of the 18 levels is sent as that level, which all
+                brokers know; any other as a timer.
+            deliver_at: deliver it then; a datetime, or seconds since the epoch.
+            delay_level: deliver it after the broker's delay level, 1 to 18.
+            wait_stored: False: answer without waiting for disk or replicas, whatever the broker is set to.
+            queue: this queue and no other.
+            timeout: for all attempts together; seconds or a timedelta. Default: `send_timeout` of `connect`.
+            retries: further attempts after the first. Default: `send_retries` of `connect`.
+
+        Raises:
+            UsageError: the message can never be sent (its name, its size, its properties).
+            RouteNotFoundError: no broker has the topic, and none makes it.
+            BackPressureError: too much waits to be sent already.
+            PocketMQError: the last failure, when the attempts or the time are used up. With RequestTimeoutError and
+                ConnectionClosedError the message may have been stored.
+        """
+        message = self._message(
+            topic, body, tag, keys, properties, flag, message_group, delay, deliver_at, delay_level, wait_stored
+        )
+        timeout_s = None if timeout is None else seconds(timeout, "timeout")
+        self._core.begin()
+        return await self._core.producer.send(message, timeout_s, retries, queue)
+
+    async def send_batch(
+        self,
+        topic: str | Sequence[Message],
+        bodies: Sequence[Any] = (),
+        *,
+        timeout: Duration | None = None,
+        retries: int | None = None,
+    ) -> list[SendReceipt]:
+        """Send messages of one topic to one of its queues, in order, in as few requests as they fit into.
+
+        Either a topic and bodies, or whole messages. One receipt each, in their order.
+
+        Raises:
+            SendBatchError: some were not stored; it knows the receipts of the others.
+        """
+        if isinstance(topic, str):
+            check_topic(topic)
+            messages = [self._simple_message(topic, body) for body in bodies]
+        else:
+            messages = [_own_copy(message) for message in topic]
+        timeout_s = None if timeout is None else seconds(timeout, "timeout")
+        self._core.begin()
+        return await self._core.producer.send_batch(messages, timeout_s, retries)
+
+    async def send_oneway(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        queue: MessageQueue | None = None,
+    ) -> None:
+        """Send a message and ask for no answer: quick, and nobody knows whether it was stored.
+
+        Raises PocketMQError for what is known at once: no route, no connection, a message that can never be sent.
+        """
+        message = self._message(topic, body, tag, keys, properties, flag, message_group, None, None, 0, True)
+        self._core.begin()
+        await self._core.producer.send_oneway(message, queue)
+
+    def _message(
+        self,
+        topic: str | Message,
+        body: Any,
+        tag: str | None,
+        keys: str | Iterable[str],
+        properties: Mapping[str, str] | None,
+        flag: int,
+        message_group: str | None,
+        delay: Duration | None,
+        deliver_at: datetime | float | None,
+        delay_level: int,
+        wait_stored: bool,
+    ) -> Message:
+        if not isinstance(topic, str):
+            return _own_copy(topic)
+        found = user_properties(properties) if properties else {}
+        if type(body) is not bytes:
+            body = self._options.serializer.encode(body, found)
+        if message_group is not None:
+            if not message_group:
+                raise UsageError("the message group is empty")
+            found[PropertyKey.SHARDING_KEY] = message_group
+        if not wait_stored:
+            found[PropertyKey.WAIT] = "false"
+        if delay is not None or deliver_at is not None or delay_level:
+            delay_level = _set_delay(found, delay, deliver_at, delay_level)
+        return Message(
+            topic=topic,
+            body=body,
+            tag=tag,
+            keys=key_tuple(keys) if keys else (),
+            properties=found,
+            flag=flag,
+            delay_level=delay_level,
+        )
+
+    def _simple_message(self, topic: str, body: Any) -> Message:
+        properties: dict[str, str] = {}
+        if type(body) is not bytes:
+            body = self._options.serializer.encode(body, properties)
+        return Message(topic=topic, body=body, properties=properties)
+
+    # -- consuming ---------------------------------------------------------------------------------------------------
+
+    def consume(
+        self,
+        topic: Topics,
+        *,
+        group: str,
+        filter: Filter | str | None = None,
+        mode: Mode = "clustering",
+        orderly: bool = False,
+        from_where: FromWhere = "last",
+        concurrency: int = 1024,
+        attempts: int | None = None,
+        fetch: int = 32,
+        wait: Duration = 15.0,
+        buffer_messages: int = 1000,
+        buffer_bytes: int = 100 * 1024 * 1024,
+        buffer_span: int = 2000,
+        drain: Duration = 30.0,
+        suspend: Duration = 1.0,
+        reraise: bool = False,
+        allocator: Allocator | None = None,
+        cursors: Cursors | None = None,
+        buffer: Callable[[int], MessageBuffer] | None = None,
+    ) -> Consumer:
+        """A consumer of one group; iterate over it.
+
+            async for message in client.consume("orders", group="billing", filter=Tag("new || paid")):
+                async with message:
+                    ...
+
+        It starts with the first iteration (or `start()`, or `async with`). Any number of tasks may iterate over it.
+
+        Args:
+            topic: one topic, several, or a mapping from topic to filter.
+            group: consumers of one group share the messages; each group gets all of them.
+            filter: `Tag("a || b")`, `Sql("x > 5")`, or nothing for everything.
+            mode: "broadcasting" gives every consumer all messages; positions are kept in local files, nothing is
+                retried.
+            orderly: one message of a queue at a time, in order; a failed one is tried again before its successors.
+            from_where: where a group begins that was never here: "last", "first", a datetime or seconds since the
+                epoch.
+            concurrency: how many messages may be handed out and not settled; the iterator waits at that number.
+            attempts: deliveries before a message goes to the dead letters. Default: as the group is set.
+            fetch: messages asked for at once, at most 32 on most brokers.
+            wait: how long a broker holds a request for messages when it has none.
+            buffer_messages: messages of one queue fetched and not settled; fetching stops there.
+            buffer_bytes: the same in bytes.
+            buffer_span: the same as distance between the first and the last offset.
+            drain: how long messages that are out are waited for when a queue goes to another consumer.
+            suspend: with `orderly`, how long a failed message waits before it is tried again.
+            reraise: an exception in `async with message` goes on after the message was given back.
+            allocator: how the group shares the queues; all of its consumers must use the same.
+            cursors: where positions are kept.
+            buffer: makes the buffer of a queue from its first position.
+
+        Raises:
+            UsageError: a name, a filter or a number that cannot be.
+        """
+        check_group(group)
+        if mode not in ("clustering", "broadcasting"):
+            raise UsageError(f"mode is 'clustering' or 'broadcasting', not {mode!r}")
+        if from_where not in ("first", "last"):
+            timestamp_ms(from_where, "from_where")  # type: ignore[arg-type]
+        if concurrency < 1 or fetch < 1 or buffer_messages < 1:
+            raise UsageError("concurrency, fetch and buffer_messages are at least 1")
+        options = ConsumerOptions(
+            mode=mode,
+            orderly=orderly,
+            from_where=from_where,
+            concurrency=concurrency,
+            fetch_count=fetch,
+            wait_s=seconds(wait, "wait"),
+            buffer_messages_max=buffer_messages,
+            buffer_bytes_max=buffer_bytes,
+            buffer_span_max=buffer_span,
+            attempts_max=attempts,
+            drain_s=seconds(drain, "drain"),
+            suspend_s=seconds(suspend, "suspend"),
+            reraise=reraise,
+            cursors=cursors,
+            buffer=buffer,
+        )
+        if allocator is not None:
+            options.allocator = allocator
+        return Consumer(self._core, group, _subscriptions(topic, filter), options)
+
+    async def run_consumer(
+        self,
+        topic: Topics,
+        handler: Callable[[Delivery], Awaitable[object]],
+        *,
+        group: str,
+        concurrency: int = 20,
+        **options: Any,
+    ) -> None:
+        """Consume with a handler, up to `concurrency` messages at the same time, until cancelled or the client closes.
+
+        A handler that returns acknowledges its message; one that raises gives it back. `options` are those of
+        `consume`.
+        """
+        consumer = self.consume(topic, group=group, concurrency=concurrency, **options)
+        await run_workers(consumer, handler, concurrency)
+
+    # -- queues and positions ----------------------------------------------------------------------------------------
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """The queues of a topic that can be read. Raises RouteNotFoundError."""
+        check_topic(topic)
+        self._core.begin()
+        return list((await self._core.routes.get(topic)).readable)
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        group: str,
+        max: int = 32,
+        wait: Duration = 0.0,
+        filter: Filter | str | None = None,
+    ) -> PullResult:
+        """Ask once for messages of one queue from `offset` on; nothing is settled or stored.
+
+        With `wait` the broker may hold the request that long when there is nothing. Raises PocketMQError.
+        """
+        check_group(group)
+        self._core.begin()
+        address = await self._core.offsets.master(queue)
+        puller = Puller(self._core.remoting, queue, group, as_filter(filter), self._clock.time_ms())
+        result = await puller.pull(address, offset, count_max=max, wait_s=seconds(wait, "wait"))
+        for message in result.messages:
+            message.topic = shown_topic(message)
+        return result
+
+    async def first_offset(self, queue: MessageQueue) -> int:
+        """The offset of the first message that is still stored. Raises PocketMQError."""
+        self._core.begin()
+        return await self._core.offsets.first(queue)
+
+    async def end_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message will get. Raises PocketMQError."""
+        self._core.begin()
+        return await self._core.offsets.end(queue)
+
+    async def offset_at(self, queue: MessageQueue, when: datetime | float) -> int:
+        """The offset of the first message stored at `when` or later; the end when there is none.
+
+        Raises PocketMQError.
+        """
+        self._core.begin()
+        return await self._core.offsets.at(queue, timestamp_ms(when, "when"))
+
+    async def committed_offset(self, queue: MessageQueue, *, group: str) -> int | None:
+        """A group's stored position in a queue, or None. Raises PocketMQError."""
+        self._core.begin()
+        return await self._core.offsets.stored(group, queue)
+
+    async def commit_offset(self, queue: MessageQueue, offset: int, *, group: str) -> None:
+        """Store a group's position in a queue. Raises PocketMQError."""
+        self._core.begin()
+        await self._core.offsets.store(group, queue, offset, certain=True)
+
+
+def _own_copy(message: Message) -> Message:
+    """The client adds properties to a message: not to the caller's."""
+    return msgspec.structs.replace(message, properties=dict(message.properties))
+
+
+def _set_delay(
+    properties: dict[str, str], delay: Duration | None, deliver_at: datetime | float | None, delay_level: int
+) -> int:
+    """Put a delay into the properties, or return it as a level. Raises UsageError."""
+    if (delay is not None) + (deliver_at is not None) + bool(delay_level) > 1:
+        raise UsageError("give one of delay, deliver_at and delay_level")
+    if deliver_at is not None:
+        properties[PropertyKey.TIMER_DELIVER_MS] = str(timestamp_ms(deliver_at, "deliver_at"))
+        return 0
+    if delay is not None:
+        delay_s = seconds(delay, "delay")
+        level = level_of_delay(delay_s)
+        if level == 0 and delay_s > 0:
+            properties[PropertyKey.TIMER_DELAY_MS] = str(round(delay_s * 1000))
+        return level
+    if not 0 < delay_level <= 18:
+        raise UsageError("delay_level is a number from 1 to 18")
+    return delay_level
+
+
+def _subscriptions(topic: Topics, wanted: Filter | str | None) -> dict[str, Filter]:
+    if isinstance(topic, Mapping):
+        if wanted is not None:
+            raise UsageError("with a filter for each topic there is no other one")
+        found = {name: as_filter(each) for name, each in topic.items()}
+    else:
+        names = [topic] if isinstance(topic, str) else list(topic)
+        found = {name: as_filter(wanted) for name in names}
+    if not found:
+        raise UsageError("there is no topic to consume")
+    for name in found:
+        check_topic(name)
+    return found
+
+
+__all__ = ["Client", "Tag", "Topics"]

@@ -1,0 +1,195 @@
+"""What the parts of a client share: connections, routes, the producer, the consumers, and what happens periodically."""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from pocketmq.client._async.consumer import Consumer
+from pocketmq.client._async.cursors import BrokerCursors, FileCursors
+from pocketmq.client._async.heartbeats import Heartbeats
+from pocketmq.client._async.inbound import Inbound
+from pocketmq.client._async.offsets import Offsets
+from pocketmq.client._async.producer import Producer
+from pocketmq.client._async.remoting import Remoting
+from pocketmq.client._async.routes import RouteCache
+from pocketmq.client.options import ClientOptions
+from pocketmq.client.parts import Cursors
+from pocketmq.client.routing import TopicRoute
+from pocketmq.model.errors import ClientClosedError, PocketMQError, UsageError
+from pocketmq.model.message import MessageQueue
+from pocketmq.model.seams import Clock, Network
+from pocketmq.net.remoting import RemotingConnection
+
+logger = logging.getLogger("pocketmq.client")
+
+LOCK_RENEWAL_S = 20.0
+AFTER_RECONNECT_S = 3.0
+"""A broker that was just reached again may not know the other consumers yet: change over no sooner than this."""
+CLOSE_S = 5.0
+"""How long messages that are on their way are waited for at close."""
+
+
+class Core:
+    """One client's inside. Made by `Client`; starts nothing before it is first used."""
+
+    def __init__(self, name_servers: Sequence[str], options: ClientOptions, clock: Clock, network: Network) -> None:
+        self.options = options
+        self.clock = clock
+        self.closed = False
+        self.started_ms = clock.time_ms()
+        self.inbound = Inbound(self)
+        self.remoting = Remoting(
+            network,
+            clock,
+            name_servers,
+            request_timeout_s=options.request_timeout_s,
+            connect_timeout_s=options.connect_timeout_s,
+            on_request=self.inbound.handle,
+            on_closed=self._connection_closed,
+        )
+        self.routes = RouteCache(self.remoting, clock, self._route_changed)
+        self.producer = Producer(self.remoting, self.routes, clock, options)
+        self.offsets = Offsets(self.remoting, self.routes)
+        self.heartbeats = Heartbeats(self)
+        self._consumers: dict[str, Consumer] = {}
+        self._file_cursors: FileCursors | None = None
+        self._broker_cursors = BrokerCursors(self.offsets)
+        self._client_id = options.client_id
+        self._tasks: list[asyncio.Task[None]] = []
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        """Start what happens periodically, once."""
+        if self.closed:
+            raise ClientClosedError("the client is closed")
+        if self._tasks:
+            return
+        options = self.options
+        for period_s, action in (
+            (options.route_refresh_s, self.routes.refresh_all),
+            (options.heartbeat_s, self.heartbeats.send_all),
+            (options.rebalance_s, self._rebalance_all),
+            (options.cursor_commit_s, self._store_positions),
+            (LOCK_RENEWAL_S, self._renew_locks),
+        ):
+            self._tasks.append(asyncio.get_running_loop().create_task(self._every(period_s, action)))
+
+    async def _every(self, period_s: float, action: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await self.clock.sleep(period_s)
+            try:
+                await action()
+            except PocketMQError as error:
+                logger.warning("%s: %s", getattr(action, "__name__", "a periodic task"), error)
+            except Exception:
+                logger.exception("a periodic task failed")
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside; it is ended with the client."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    # -- identity ----------------------------------------------------------------------------------------------------
+
+    @property
+    def client_id(self) -> str:
+        """Who we are towards brokers: unique by default, also among containers that all have process id 1."""
+        if self._client_id is None:
+            host = self.remoting.local_host or socket.gethostname()
+            self._client_id = f"{host}@{os.getpid()}#{self.options.random_source.getrandbits(48):012x}"
+        return self._client_id
+
+    # -- consumers ---------------------------------------------------------------------------------------------------
+
+    def consumers(self) -> list[Consumer]:
+        """All consumers that are started."""
+        return list(self._consumers.values())
+
+    def consumer(self, group: str) -> Consumer | None:
+        """The consumer of a group."""
+        return self._consumers.get(group)
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Register a consumer. Raises UsageError: a client can be in a group once."""
+        self.begin()
+        if consumer.group in self._consumers:
+            raise UsageError(
+                f"this client has a consumer of {consumer.group} already; iterate over that one from several tasks, "
+                "or open another client"
+            )
+        self._consumers[consumer.group] = consumer
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Forget a consumer."""
+        if self._consumers.get(consumer.group) is consumer:
+            del self._consumers[consumer.group]
+
+    def default_cursors(self, broadcasting: bool) -> Cursors:
+        """Where positions are kept unless the user says otherwise."""
+        if not broadcasting:
+            return self._broker_cursors
+        if self._file_cursors is None:
+            host = self.remoting.local_host or socket.gethostname()
+            self._file_cursors = FileCursors(Path.home() / ".rocketmq_offsets" / f"{host}@{self.options.instance}")
+        return self._file_cursors
+
+    async def _rebalance_all(self) -> None:
+        for consumer in self.consumers():
+            consumer.assignment.soon(0.0)
+
+    async def _renew_locks(self) -> None:
+        for consumer in self.consumers():
+            if consumer.orderly:
+                await consumer.renew_locks()
+
+    async def _store_positions(self) -> None:
+        for consumer in self.consumers():
+            await consumer.store_positions()
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    def _route_changed(self, route: TopicRoute) -> None:
+        self.producer.route_changed(route)
+        for consumer in self.consumers():
+            if route.topic in consumer.subscriptions:
+                consumer.assignment.soon()
+        self.heartbeats.soon()
+
+    def _connection_closed(self, connection: RemotingConnection) -> None:
+        if isinstance(connection.context, str):
+            self.heartbeats.lost(connection.context)
+
+    def broker_is_back(self, address: str) -> None:
+        """A broker was reached again after its connection had been lost."""
+        for consumer in self.consumers():
+            consumer.assignment.soon(AFTER_RECONNECT_S)
+
+    def address_of(self, queue: MessageQueue) -> str | None:
+        """The master's address of a queue, as far as it is known."""
+        return self.routes.address_of(queue.broker_name)
+
+    async def close(self) -> None:
+        """End everything in good order."""
+        if self.closed:
+            return
+        results = await asyncio.gather(*(consumer.close() for consumer in self.consumers()), return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                logger.error("a consumer did not close in good order: %r", result)
+        await self.producer.close(CLOSE_S)
+        if self.producer.used:
+            await self.heartbeats.unregister_producer()
+        self.closed = True
+        tasks = [*self._tasks, *self._beside]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.inbound.close()
+        await self.heartbeats.close()
+        await self.routes.close()
+        await self.remoting.close()

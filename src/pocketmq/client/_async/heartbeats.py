@@ -1,0 +1,179 @@
+"""Telling brokers who we are: every few seconds, at once to a broker that is new or was lost, and goodbye."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pocketmq.client.filters import subscription
+from pocketmq.model.errors import PocketMQError
+from pocketmq.model.seams import Cancellable
+from pocketmq.wire.bodies import ConsumerData, HeartbeatData, ProducerData, encode_body
+from pocketmq.wire.codes import RequestCode
+from pocketmq.wire.headers.clients import HeartbeatRequestHeader, UnregisterClientRequestHeader
+
+if TYPE_CHECKING:
+    from pocketmq.client._async.consumer import Consumer
+    from pocketmq.client._async.core import Core
+
+logger = logging.getLogger("pocketmq.client")
+
+RECONNECT_FIRST_S = 0.1
+RECONNECT_MAX_S = 5.0
+
+
+class Heartbeats:
+    """The heartbeats of one client."""
+
+    def __init__(self, core: "Core") -> None:
+        self._core = core
+        self._timer: Cancellable | None = None
+        self._reconnecting: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._greeted: set[str] = set()
+
+    # -- content -----------------------------------------------------------------------------------------------------
+
+    def _data(self, consumers: Iterable["Consumer"], *, producer: bool) -> HeartbeatData:
+        core = self._core
+        producers = [ProducerData(group_name=core.options.producer_group)] if producer else []
+        return HeartbeatData(
+            client_id=core.client_id,
+            producer_data_set=producers,
+            consumer_data_set=[consumer_data(consumer) for consumer in consumers],
+        )
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    async def send_all(self) -> None:
+        """To every broker that has something to do with us."""
+        core = self._core
+        consumers = core.consumers()
+        if not consumers and not core.producer.used:
+            return
+        masters = core.routes.masters()
+        data = self._data(consumers, producer=core.producer.used)
+        addresses = core.routes.addresses() if consumers else masters
+        await self._send(addresses, data)
+
+    async def send_for(self, consumer: "Consumer") -> None:
+        """To the brokers of a consumer's topics, for that consumer alone: when it joins."""
+        addresses: set[str] = set()
+        for topic in consumer.subscriptions:
+            route = self._core.routes.known(topic)
+            if route is not None:
+                addresses |= route.addresses()
+        await self._send(addresses, self._data([consumer], producer=False))
+
+    async def _send(self, addresses: Iterable[str], data: HeartbeatData) -> None:
+        body = encode_body(data)
+        await asyncio.gather(*(self._send_to(address, body) for address in sorted(addresses)))
+
+    async def _send_to(self, address: str, body: bytes) -> bool:
+        try:
+            await self._core.remoting.call(address, RequestCode.HEART_BEAT, HeartbeatRequestHeader(), body)
+        except PocketMQError as error:
+            logger.debug("no heartbeat to %s: %s", address, error)
+            return False
+        self._greeted.add(address)
+        return True
+
+    def soon(self, delay_s: float = 0.05) -> None:
+        """Send one in a moment; several who ask share it."""
+        if self._timer is None and not self._core.closed:
+            self._timer = self._core.clock.call_later(delay_s, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if not self._core.closed:
+            self._keep(asyncio.get_running_loop().create_task(self.send_all()))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- brokers that come and go ------------------------------------------------------------------------------------
+
+    def lost(self, address: str) -> None:
+        """The connection to a broker ended. It forgot us with it: tell it again as soon as it can be reached."""
+        core = self._core
+        if core.closed or address not in self._greeted or address in self._reconnecting:
+            return
+        self._greeted.discard(address)
+        task = asyncio.get_running_loop().create_task(self._reconnect(address))
+        self._reconnecting[address] = task
+        task.add_done_callback(lambda _: self._reconnecting.pop(address, None))
+
+    async def _reconnect(self, address: str) -> None:
+        core = self._core
+        pause_s = RECONNECT_FIRST_S
+        while not core.closed:
+            await core.clock.sleep(pause_s)
+            if address not in core.routes.addresses():
+                return
+            data = self._data(core.consumers(), producer=core.producer.used)
+            if await self._send_to(address, encode_body(data)):
+                logger.info("the broker at %s is back", address)
+                core.broker_is_back(address)
+                return
+            pause_s = min(RECONNECT_MAX_S, pause_s * 2)
+
+    # -- goodbye -----------------------------------------------------------------------------------------------------
+
+    async def unregister(self, consumer: "Consumer") -> None:
+        """Tell the brokers that a consumer has left its group, so that its queues are shared out at once."""
+        addresses = {
+            address
+            for topic in consumer.subscriptions
+            if (route := self._core.routes.known(topic)) is not None
+            for address in route.addresses()
+        }
+        header = UnregisterClientRequestHeader(client_id=self._core.client_id, consumer_group=consumer.group)
+        await self._say_goodbye(addresses, header)
+
+    async def unregister_producer(self) -> None:
+        """Tell the brokers that the producer has gone."""
+        header = UnregisterClientRequestHeader(
+            client_id=self._core.client_id, producer_group=self._core.options.producer_group
+        )
+        await self._say_goodbye(self._core.routes.masters(), header)
+
+    async def _say_goodbye(self, addresses: Iterable[str], header: UnregisterClientRequestHeader) -> None:
+        # A broker that cannot be reached finds out by itself: no need to dial for a goodbye.
+        reached = [address for address in addresses if self._core.remoting.connections.peek(address) is not None]
+        requests = (
+            self._core.remoting.call(address, RequestCode.UNREGISTER_CLIENT, header, timeout_s=1.0)
+            for address in sorted(reached)
+        )
+        for result in await asyncio.gather(*requests, return_exceptions=True):
+            if isinstance(result, BaseException):
+                logger.debug("no goodbye: %s", result)
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = [*self._tasks, *self._reconnecting.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def consumer_data(consumer: "Consumer") -> ConsumerData:
+    """The part of a heartbeat that is about one consumer."""
+    where = consumer.options.from_where
+    return ConsumerData(
+        group_name=consumer.group,
+        consume_type="CONSUME_PASSIVELY",
+        message_model="BROADCASTING" if consumer.broadcasting else "CLUSTERING",
+        consume_from_where=(
+            "CONSUME_FROM_FIRST_OFFSET"
+            if where == "first"
+            else "CONSUME_FROM_LAST_OFFSET"
+            if where == "last"
+            else "CONSUME_FROM_TIMESTAMP"
+        ),
+        subscription_data_set=[
+            subscription(topic, wanted, consumer.version_ms) for topic, wanted in consumer.subscriptions.items()
+        ],
+    )

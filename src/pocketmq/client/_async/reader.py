@@ -1,0 +1,322 @@
+"""One queue that a consumer reads: the pull loop, the buffer, and giving the queue away in good order.
+
+Theory of operation. A reader goes from *starting* (find the position; with order, get the broker's lock) to *reading*
+(pull, put into the buffer, tell the consumer) to *leaving* (no more pulls, what nobody took is forgotten, what was
+taken is waited for, the position is stored, the lock returned) to *gone*. Errors never end it: they are waited out.
+
+What may live here: one queue. Which queues there are is the assignment's business, what an application does with a
+message the consumer's.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pocketmq.client._async.delivery import Delivery
+from pocketmq.client._async.pulling import Puller, PullResult, PullStatus
+from pocketmq.client.parts import MessageBuffer
+from pocketmq.model.errors import ConnectError, PocketMQError
+from pocketmq.model.message import MessageQueue
+from pocketmq.wire.codes import ResponseCode
+
+if TYPE_CHECKING:
+    from pocketmq.client._async.consumer import Consumer
+
+logger = logging.getLogger("pocketmq.client")
+
+PAUSE_FIRST_S = 0.05
+PAUSE_MAX_S = 3.0
+QUICK_ANSWER_S = 0.05
+"""An empty answer that comes sooner than this was not held: ask more slowly."""
+BUSY_CODES = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
+SUBSCRIPTION_CODES = frozenset({ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST})
+MASTER_ID = 0
+
+
+class QueueReader:
+    """Reads one queue for one consumer. Settles what was read from it."""
+
+    __slots__ = (
+        "_broker_id",
+        "_clock",
+        "_consumer",
+        "_drained",
+        "_failures",
+        "_next_offset",
+        "_puller",
+        "_room",
+        "_stored",
+        "_task",
+        "buffer",
+        "leaving",
+        "listed",
+        "locked_until",
+        "out",
+        "pulled_at_ms",
+        "queue",
+        "settled_at_ms",
+    )
+
+    def __init__(self, consumer: "Consumer", queue: MessageQueue, puller: Puller) -> None:
+        self._consumer = consumer
+        self._clock = consumer.core.clock
+        self._puller = puller
+        self.queue = queue
+        self.buffer: MessageBuffer | None = None
+        self.leaving = False
+        self.listed = False
+        """Whether the consumer has it in its list of readers with messages."""
+        self.locked_until = 0.0
+        """With order: how long the broker's lock counts, in monotonic seconds."""
+        self.out = 0
+        """Messages that somebody has and did not settle."""
+        self.pulled_at_ms = 0
+        self.settled_at_ms = 0
+        self._broker_id = MASTER_ID
+        self._failures = 0
+        self._stored: int | None = None
+        self._next_offset = 0
+        self._room: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        """With order: whether the broker's lock still counts."""
+        return self.locked_until > self._clock.monotonic()
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while not self.leaving:
+            try:
+                if self.buffer is None:
+                    await self._begin()
+                await self._step()
+            except PocketMQError as error:
+                await self._after_failure(error)
+            except Exception:
+                logger.exception("reading %s failed; trying again", self.queue)
+                await self._clock.sleep(PAUSE_MAX_S)
+
+    async def _begin(self) -> None:
+        consumer = self._consumer
+        if consumer.orderly:
+            await consumer.lock(self)
+        position = await consumer.start_position(self.queue)
+        self.buffer = consumer.make_buffer(position)
+        self._next_offset = position
+        self._stored = None
+        logger.debug("%s reads %s from %d on", consumer.group, self.queue, position)
+
+    async def _step(self) -> None:
+        buffer = self.buffer
+        assert buffer is not None
+        while buffer.full:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
+            self._room = None
+        consumer = self._consumer
+        if consumer.orderly and not self.is_locked:
+            await consumer.lock(self)
+        asked_at = self._clock.monotonic()
+        result = await self._pull(buffer)
+        self._failures = 0
+        self.pulled_at_ms = self._clock.time_ms()
+        if not self.leaving:
+            await self._take_in(buffer, result, self._clock.monotonic() - asked_at)
+
+    async def _pull(self, buffer: MessageBuffer) -> PullResult:
+        consumer = self._consumer
+        route = await consumer.core.routes.get(self.queue.topic)
+        address = route.address(self.queue.broker_name, self._broker_id)
+        if address is None:
+            consumer.core.routes.stale(self.queue.topic)
+            raise ConnectError(f"no broker serves {self.queue} at the moment")
+        position = buffer.position
+        commit = position if consumer.commits_with_pulls and position > 0 and position != self._stored else None
+        result = await self._puller.pull(
+            address,
+            self._next_offset,
+            count_max=consumer.fetch_count,
+            wait_s=consumer.wait_s,
+            commit=commit,
+        )
+        if commit is not None:
+            self._stored = commit
+        self._broker_id = result.suggested_broker_id
+        return result
+
+    async def _take_in(self, buffer: MessageBuffer, result: PullResult, took_s: float) -> None:
+        if result.status is PullStatus.OFFSET_MOVED:
+            logger.warning(
+                "%s: the position %d of %s is not stored (stored: %d to %d); reading goes on at %d",
+                self._consumer.group,
+                self._next_offset,
+                self.queue,
+                result.min_offset,
+                result.max_offset,
+                result.next_offset,
+            )
+            self._clear(buffer, result.next_offset)
+            await self.store(final=False)
+            return
+        before, self._next_offset = self._next_offset, result.next_offset
+        for message in result.messages:
+            message.context = self
+        self._consumer.show(result.messages)
+        buffer.put(result.messages, result.next_offset)
+        if result.messages:
+            self._consumer.on_messages(self)
+        elif took_s < QUICK_ANSWER_S and (result.status is PullStatus.NOTHING_NEW or result.next_offset == before):
+            self._failures += 1
+            await self._clock.sleep(min(1.0, 0.01 * 2 ** min(self._failures, 10)))
+
+    async def _after_failure(self, error: PocketMQError) -> None:
+        if self.leaving:
+            return
+        self._failures += 1
+        self._broker_id = MASTER_ID
+        if error.code in BUSY_CODES:
+            pause_s = 0.02
+        else:
+            pause_s = min(PAUSE_MAX_S, PAUSE_FIRST_S * 2 ** min(self._failures - 1, 10))
+        level = logging.WARNING if self._failures == 3 else logging.DEBUG
+        logger.log(
+            level,
+            "%s cannot read %s: %s (tried again every %g s)",
+            self._consumer.group,
+            self.queue,
+            error,
+            PAUSE_MAX_S,
+        )
+        if error.code in SUBSCRIPTION_CODES:
+            self._consumer.core.heartbeats.soon()
+        elif error.code != ResponseCode.SYSTEM_BUSY:
+            self._consumer.core.routes.stale(self.queue.topic)
+        await self._clock.sleep(pause_s)
+
+    # -- settling ----------------------------------------------------------------------------------------------------
+
+    @property
+    def reraise(self) -> bool:
+        """Whether exceptions of the application go on."""
+        return self._consumer.reraise
+
+    def ack(self, message: Delivery) -> bool:
+        """The message was dealt with."""
+        buffer = self.buffer
+        if buffer is None or not buffer.settle(message):
+            return False
+        self._settled(buffer)
+        return True
+
+    async def nack(self, message: Delivery, delay_s: float | None, dead: bool, reason: BaseException | None) -> bool:
+        """The message was not dealt with."""
+        return await self._consumer.give_back(self, message, delay_s, dead)
+
+    def value_of(self, message: Delivery) -> Any:
+        """What the serializer makes of the body."""
+        return self._consumer.core.options.serializer.decode(message.body, message.properties)
+
+    def put_back(self, message: Delivery) -> None:
+        """The message waits again; it is handed out from here, before all others."""
+        buffer = self.buffer
+        if buffer is not None:
+            buffer.put_back(message)
+            self._settled(buffer)
+
+    def _settled(self, buffer: MessageBuffer) -> None:
+        self._consumer.on_settled(self)
+        if self._room is not None and not buffer.full and not self._room.done():
+            self._room.set_result(None)
+        if self._drained is not None and not self._drained.done() and buffer.unsettled == buffer.waiting:
+            self._drained.set_result(None)
+
+    # -- positions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int | None:
+        """The offset to store, or None before reading has begun."""
+        return None if self.buffer is None else self.buffer.position
+
+    def unstored(self) -> int | None:
+        """The position, when it differs from what was stored last."""
+        position = self.position
+        return None if position == self._stored else position
+
+    def was_stored(self, position: int) -> None:
+        """The position has been stored."""
+        self._stored = position
+
+    async def store(self, *, final: bool) -> None:
+        """Store the position now. Logs what fails: the next time will do."""
+        position = self.position
+        if position is None or (position == self._stored and not final):
+            return
+        try:
+            await self._consumer.cursors.store(self._consumer.group, {self.queue: position}, final=final)
+            self._stored = position
+        except PocketMQError as error:
+            logger.warning(
+                "the position %d of %s in %s was not stored: %s", position, self._consumer.group, self.queue, error
+            )
+
+    def seek(self, offset: int) -> None:
+        """Go on at `offset`; what was fetched is forgotten, and what is taken can no longer be settled."""
+        if self.leaving:
+            return
+        if self._task is not None:
+            # The pull under way is for another offset.
+            self._task.cancel()
+        if self.buffer is None:
+            self.buffer = self._consumer.make_buffer(offset)
+        self._clear(self.buffer, offset)
+        self._stored = None
+        self.start()
+
+    def _clear(self, buffer: MessageBuffer, offset: int) -> None:
+        self._consumer.forget_waiting(self)
+        self._consumer.forget_out(self)
+        buffer.clear(offset)
+        self._next_offset = offset
+
+    # -- leaving -----------------------------------------------------------------------------------------------------
+
+    async def leave(self, drain_s: float) -> None:
+        """Stop, wait for what was taken (at most `drain_s` seconds), store the position."""
+        if self.leaving:
+            return
+        self.leaving = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        buffer = self.buffer
+        if buffer is None:
+            return
+        self._consumer.forget_waiting(self)
+        buffer.drop_waiting()
+        if buffer.unsettled:
+            await self.store(final=False)
+            self._drained = asyncio.get_running_loop().create_future()
+            timer = self._clock.call_later(drain_s, _settle, self._drained)
+            try:
+                await self._drained
+            finally:
+                timer.cancel()
+            if buffer.unsettled:
+                logger.info(
+                    "%d messages of %s are not settled yet; whoever reads it next gets them again",
+                    buffer.unsettled,
+                    self.queue,
+                )
+        await self.store(final=True)
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
