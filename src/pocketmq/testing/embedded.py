@@ -78,7 +78,7 @@ class AsyncEmbeddedServer:
         """Start the name server, then the broker; both serve when this returns. Started again, on the same ports."""
         settings = self.settings
         self.clock = AdvanceableClock(asyncio.get_running_loop())
-        self.name_server = NameServer(settings.namesrv, clock=self.clock, network=self.network, disk=self.disk)
+        self.name_server = NameServer(settings, clock=self.clock, network=self.network, disk=self.disk)
         await self.name_server.start()
         settings.namesrv.port = self.name_server.port
         settings.broker.namesrv = self.namesrv
