@@ -79,13 +79,14 @@ async def open_log(
             return log
         # Cannot happen while the disk keeps what it synced; somebody put an older log beside newer views.
         logger.error(
-            "the stored views cover the log up to %d, but it ends at %d; they are rebuilt from the whole log",
+            "the stored views cover the log up to %d, but it ends at %d; older ones are taken, or none",
             position,
             log.max_position,
         )
+        end = log.max_position
         await log.close()
         snapshots.clear()
-        position = 0
+        position = snapshots.restore(end)
 
 
 def import_or_infer(broker: "Broker") -> None:

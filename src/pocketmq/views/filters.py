@@ -39,7 +39,7 @@ def compile_filter(expression_type: str | None, expression: str | None) -> Accep
 
 def split_tags(expression: str | None) -> list[str]:
     """The tags of `A || B`; none when the expression means everything."""
-    if not expression or expression == "*":
+    if not expression or expression.strip() == "*":
         return []
     return [tag for part in expression.split("||") if (tag := part.strip())]
 
@@ -47,7 +47,7 @@ def split_tags(expression: str | None) -> list[str]:
 def _compile_tags(expression: str | None) -> Accept | None:
     tags = split_tags(expression)
     if not tags:
-        if expression and expression.strip() != "*" and "|" in expression:
+        if expression and "|" in expression:
             raise PocketMQError(
                 f"the tag expression {expression!r} names no tag; write `A || B`, or `*` for everything",
                 code=ResponseCode.SUBSCRIPTION_PARSE_FAILED,

@@ -67,7 +67,9 @@ class Timers:
         bucket.append(position)
 
     def next_due(self) -> int | None:
-        """When the next one is due: exact when it is near, else the begin of its bucket. None when none is pending."""
+        """When the next one is due that was not taken: exact when it is near, else not later. None without one."""
+        if self._count <= len(self._lent):
+            return None
         while self._near:
             due_ms, position = self._near[0]
             if position not in self._fired:
