@@ -1,7 +1,5 @@
 """The log keeps its promises at every crash point, and the test that says so finds planted bugs."""
 
-import pytest
-
 from pocketmq.model.settings import StoreSettings
 from pocketmq.testing.clock import VirtualClock
 from pocketmq.testing.crash import explore
