@@ -67,6 +67,11 @@ def parse_edits(text: str | None) -> dict[str, str]:
     return edits
 
 
+def as_edits(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Attributes as a body carries them: names without a sign are meant to be set."""
+    return {name if name[:1] in ("+", "-") else f"+{name}": value for name, value in attributes.items()}
+
+
 def edit_attributes(
     current: Mapping[str, str], edits: Mapping[str, str], known: Mapping[str, Attribute], *, create: bool
 ) -> dict[str, str]:

@@ -5,19 +5,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pocketmq.broker.attributes import GROUP_ATTRIBUTES, edit_attributes
+from pocketmq.broker.attributes import GROUP_ATTRIBUTES, as_edits, edit_attributes
 from pocketmq.broker.topic_admin import page
 from pocketmq.model.config import DataVersion, GroupConfig
 from pocketmq.model.errors import PocketMQError
+from pocketmq.views.journal import GroupForbidden
 from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
     from pocketmq.broker.clients import ClientRegistry
+    from pocketmq.broker.journal import Journal
     from pocketmq.broker.locks import QueueLocks
-    from pocketmq.broker.membership import ConsumerGroup, ProducerMember
     from pocketmq.broker.offsets import Offsets
     from pocketmq.broker.statistics import Statistics
     from pocketmq.broker.topics import TopicService
+    from pocketmq.model.seams import Clock
     from pocketmq.views.cursors import Cursors
     from pocketmq.views.groups import GroupTable
     from pocketmq.views.topics import TopicTable
@@ -60,6 +62,8 @@ class GroupAdmin:
     def __init__(
         self,
         topic_service: "TopicService",
+        journal: "Journal",
+        clock: "Clock",
         *,
         topics: "TopicTable",
         groups: "GroupTable",
@@ -72,6 +76,8 @@ class GroupAdmin:
     ) -> None:
         """`pulled`: (group, topic, queue id) -> the offset that the group will pull next."""
         self._topic_service = topic_service
+        self._journal = journal
+        self._clock = clock
         self._topics = topics
         self._groups = groups
         self._cursors = cursors
@@ -113,34 +119,16 @@ class GroupAdmin:
         self._locks.forget_group(group)
         self._statistics.forget_group(group)
 
+    async def set_readable(self, group: str, topic: str, readable: bool) -> None:
+        """Let a group read a topic, or forbid it; durable when this returns."""
+        if readable == self._groups.is_forbidden(group, topic):
+            entry = GroupForbidden(group, topic, readable, self._clock.time_ms())
+            await self._journal.write_durable([entry])
+
     def page(self, start: int, count_max: int, known: DataVersion | None) -> tuple[list[GroupConfig], int]:
         """Groups by name from number `start` on, and how many there are in all; see `TopicAdmin.page`."""
         names = page(self._groups.names(), start if known in (None, self._groups.data_version) else 0, count_max)
         return [config for config in map(self._groups.get, names) if config is not None], len(self._groups)
-
-    # -- clients -----------------------------------------------------------------------------------------------------
-
-    def online(self, group: str) -> "ConsumerGroup":
-        """The consumers of a group that are connected.
-
-        Raises:
-            PocketMQError: code 206, there are none.
-        """
-        found = self._clients.group(group)
-        if found is None:
-            raise PocketMQError(f"the consumer group[{group}] not online", code=ResponseCode.CONSUMER_NOT_ONLINE)
-        return found
-
-    def producers(self, group: str) -> "list[ProducerMember]":
-        """The producers of a group that are connected.
-
-        Raises:
-            PocketMQError: code 1, there are none.
-        """
-        found = self._clients.producers(group)
-        if not found:
-            raise PocketMQError(f"the producer group[{group}] not exist", code=ResponseCode.SYSTEM_ERROR)
-        return found
 
     # -- progress ----------------------------------------------------------------------------------------------------
 
@@ -191,8 +179,7 @@ class GroupAdmin:
     def _edited(self, config: GroupConfig) -> GroupConfig:
         existing = self._groups.get(config.group_name)
         current = existing.attributes if existing is not None else {}
-        edits = {key if key[:1] in ("+", "-") else f"+{key}": value for key, value in config.attributes.items()}
-        attributes = edit_attributes(current, edits, GROUP_ATTRIBUTES, create=existing is None)
+        attributes = edit_attributes(current, as_edits(config.attributes), GROUP_ATTRIBUTES, create=existing is None)
         for name, number in (
             ("retryQueueNums", config.retry_queue_nums),
             ("retryMaxTimes", config.retry_max_times),

@@ -126,8 +126,8 @@ class Offsets:
             return True
         return False
 
-    async def set(self, group: str, topic: str, queue_id: int, offset: int) -> bool:
-        """Set a cursor, forwards or backwards; durable when this returns. False when a reset is pending, which wins.
+    def set(self, group: str, topic: str, queue_id: int, offset: int) -> bool:
+        """Set a cursor, forwards or backwards; in the log when this returns. False: a reset is pending, which wins.
 
         Raises:
             PocketMQError: as `commit`; StoreFullError.
@@ -141,9 +141,9 @@ class Offsets:
             logger.info(
                 "group %s goes back from %d to %d in queue %d of %s, as asked", group, stored, offset, queue_id, topic
             )
-            await self._journal.write_durable([CursorReset(cursor)])
-        else:
-            await self._journal.write_durable([CursorsCommitted([cursor])])
+            self._journal.write([CursorReset(cursor)])
+        elif stored != offset:
+            self._journal.write([CursorsCommitted([cursor])])
         return True
 
     async def reset(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from pocketmq.broker.attributes import TOPIC_ATTRIBUTES, edit_attributes
+from pocketmq.broker.attributes import TOPIC_ATTRIBUTES, as_edits, edit_attributes
 from pocketmq.model.config import DataVersion, TopicConfig
 from pocketmq.model.errors import PocketMQError
 from pocketmq.model.names import SYSTEM_TOPICS, check_topic, is_system_topic
@@ -85,7 +85,7 @@ class TopicAdmin:
 
     async def put_all(self, configs: Sequence[TopicConfig]) -> None:
         """Create or change several topics: all of them are checked before the first one changes. Raises as `put`."""
-        edited = [self._edited(config, config.attributes) for config in configs]
+        edited = [self._edited(config, as_edits(config.attributes)) for config in configs]
         for config in edited:
             await self._topic_service.put(config)
 
