@@ -23,11 +23,13 @@ from pocketmq.broker.gate import AnswerGate
 from pocketmq.broker.holds import Holds
 from pocketmq.broker.journal import Journal
 from pocketmq.broker.locks import QueueLocks
+from pocketmq.broker.notices import ConsumerNotices
 from pocketmq.broker.offsets import Offsets
 from pocketmq.broker.origins import Origins
 from pocketmq.broker.pulling import Pulling
 from pocketmq.broker.queries import Queries
 from pocketmq.broker.registration import Registration
+from pocketmq.broker.remoting.clients import send_notice
 from pocketmq.broker.retry import Retry
 from pocketmq.broker.sending import Sending
 from pocketmq.broker.snapshots import Snapshots
@@ -36,9 +38,10 @@ from pocketmq.broker.statistics import Statistics
 from pocketmq.broker.timers import TimerService
 from pocketmq.broker.topics import TopicService
 from pocketmq.log.snapshots import SnapshotStore
-from pocketmq.model.seams import Clock, Disk, Listener, Network
+from pocketmq.model.seams import Clock, Disk, Network
 from pocketmq.model.settings import Settings
 from pocketmq.net.remoting import RemotingConnection
+from pocketmq.net.server import RemotingServer
 from pocketmq.views.cursors import Cursors
 from pocketmq.views.groups import GroupTable
 from pocketmq.views.journal import Entry, TopicDelete, TopicPut
@@ -65,7 +68,6 @@ REMOTING_MODULES = (
 HOUSEKEEPING_S = 10.0
 VIP_PORT_DISTANCE = 2
 """The fast ("VIP") port is this much below the main port."""
-PORT_TRIES = 20
 
 
 class Broker:
@@ -96,18 +98,17 @@ class Broker:
         self.clients = ClientRegistry(clock, expire_s=settings.broker.client_expire_s)
         self.locks = QueueLocks(settings.broker.queue_lock_s)
         self.holds = Holds(clock, settings.broker.held_pulls_max)
+        self.notices = ConsumerNotices(clock, wanted=self._wants_notices, send=send_notice)
+        self.clients.on_group_changed = self.notices.group_changed
         self.registration = Registration(settings.broker, self.topics, clock=clock, network=network)
         self.origins = Origins(settings.broker)
         self.dispatcher = Dispatcher()
-        self.connections: set[RemotingConnection] = set()
         self.port = 0
         """The main port in use."""
         self.vip_port = 0
         self.running = False
         self.started_ms = 0
-        self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._snapshot_wanted = asyncio.Event()
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -133,19 +134,19 @@ class Broker:
     async def stop(self) -> None:
         """Stop accepting, answer what is held, store everything, release the data directory. Fine to call twice."""
         self.running = False
-        for listener in self._listeners:
-            listener.close()
-        self._listeners.clear()
+        if hasattr(self, "server"):
+            self.server.stop_accepting()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         await self.registration.stop()
         self.holds.close()
+        self.notices.close()
         self.statistics.close()
         await self.dispatcher.close()
-        for connection in list(self.connections):
-            connection.close("the broker stops")
+        if hasattr(self, "server"):
+            await self.server.stop()
         if hasattr(self, "delivery"):
             self.delivery.stop()
         if hasattr(self, "log"):
@@ -231,6 +232,7 @@ class Broker:
             settings,
             log,
             topics=self.topics,
+            groups=self.groups,
             topic_service=self.topic_service,
             cursors=self.cursors,
             journal=self.journal,
@@ -256,31 +258,29 @@ class Broker:
     async def _listen(self) -> None:
         """Open the main port and the fast port below it; with port 0, any pair of free ones."""
         broker = self.settings.broker
-        main = await self.network.listen(broker.host, broker.port, self._accept)
-        self._listeners.append(main)
+        self.server = RemotingServer(
+            self.clock,
+            self.network,
+            on_request=self.dispatcher.handle,
+            on_batch_end=self.gate.end_batch,
+            on_closed=self._closed,
+            idle_s=broker.client_expire_s,
+        )
+        main = await self.server.listen(broker.host, broker.port)
         self.port = self.origins.port = main.port
-        vip_port = main.port - VIP_PORT_DISTANCE if broker.port else 0
-        vip = await self.network.listen(broker.host, vip_port, self._accept)
-        self._listeners.append(vip)
+        vip = await self.server.listen(broker.host, main.port - VIP_PORT_DISTANCE if broker.port else 0)
         self.vip_port = vip.port
 
     # -- connections -------------------------------------------------------------------------------------------------
 
-    def _accept(self) -> RemotingConnection:
-        return RemotingConnection(
-            self.clock,
-            on_request=self.dispatcher.handle,
-            on_batch_end=self.gate.end_batch,
-            on_open=self.connections.add,
-            on_closed=self._closed,
-            idle_s=self.settings.broker.client_expire_s,
-        )
-
     def _closed(self, connection: RemotingConnection) -> None:
-        self.connections.discard(connection)
         self.holds.drop_connection(connection)
         self.origins.forget(connection)
         self.clients.remove_connection(connection)
+
+    def _wants_notices(self, group: str) -> bool:
+        config = self.groups.get(group)
+        return config is None or config.notify_consumer_ids_changed_enable
 
     # -- beside the requests -----------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pocketmq.log.log import Log
     from pocketmq.model.settings import Settings
     from pocketmq.views.cursors import Cursors
+    from pocketmq.views.groups import GroupTable
     from pocketmq.views.topics import TopicTable
 
 POSITIONS_MAX = 1_000_000
@@ -63,6 +64,7 @@ class Pulling:
         log: "Log",
         *,
         topics: "TopicTable",
+        groups: "GroupTable",
         topic_service: "TopicService",
         cursors: "Cursors",
         journal: "Journal",
@@ -71,6 +73,7 @@ class Pulling:
         self._settings = settings
         self._log = log
         self._topics = topics
+        self._groups = groups
         self._topic_service = topic_service
         self._cursors = cursors
         self._journal = journal
@@ -98,6 +101,10 @@ class Pulling:
             raise PocketMQError(
                 f"subscription group no permission, {group}: consumption is switched off for the group",
                 code=ResponseCode.NO_PERMISSION,
+            )
+        if self._groups.is_forbidden(group, topic):
+            raise PocketMQError(
+                f"the consumer group[{group}] is forbidden for topic[{topic}]", code=ResponseCode.NO_PERMISSION
             )
         topic_config = self._topics.get(topic)
         if topic_config is None:
