@@ -20,7 +20,7 @@ Theory of operation
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
@@ -32,6 +32,7 @@ from pocketmq.net.addresses import format_address, parse_address, parse_addresse
 from pocketmq.net.dialer import Connections
 from pocketmq.net.remoting import RemotingConnection
 from pocketmq.views.topics import TopicTable
+from pocketmq.wire.bodies.registration import RegisterBrokerBody, TopicConfigAndMappingSerializeWrapper
 from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.headers.namesrv import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 
@@ -83,7 +84,7 @@ class Registration:
         self._topics = topics
         self._clock = clock
         self._network = network
-        self._connections = Connections(network, clock, on_closed=self._lost)
+        self.connections = Connections(network, clock, on_closed=self._lost)
         self.servers: list[NameServer] = []
         self._port = 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -122,7 +123,7 @@ class Registration:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(self._unregister(server) for server in self.servers), return_exceptions=True)
-        await self._connections.close()
+        await self.connections.close()
 
     # -- what others tell us -----------------------------------------------------------------------------------------
 
@@ -221,7 +222,7 @@ class Registration:
         server.known_over = None
 
     async def _register(self, server: NameServer, *, whole: bool) -> None:
-        connection = await self._connections.get(server.address)
+        connection = await self.connections.get(server.address)
         advertised, auto = self.advertised_address(connection)
         changed, server.changed = server.changed, set()
         whole = whole or server.known_over is not connection or advertised != server.advertised
@@ -268,7 +269,7 @@ class Registration:
         version = DataVersion(
             (known.counter * PAGES_MAX + page % PAGES_MAX) * 8 + permission, known.state_version, known.timestamp
         )
-        table: Mapping[str, TopicConfig] = {
+        table = {
             config.topic_name: (
                 config
                 if not config.perm & ~permission & Permission.READ_WRITE
@@ -276,21 +277,12 @@ class Registration:
             )
             for config in topics
         }
-        return msgspec.json.encode(
-            {
-                "filterServerList": [],
-                "topicConfigSerializeWrapper": {
-                    "dataVersion": version,
-                    "mappingDataVersion": DataVersion(),
-                    "topicConfigTable": table,
-                    "topicQueueMappingDetailMap": {},
-                    "topicQueueMappingInfoMap": {},
-                },
-            }
-        )
+        wrapper = TopicConfigAndMappingSerializeWrapper(data_version=version, topic_config_table=table)
+        # No key in it is a number or an object: the fast encoder will do, and with many topics it matters.
+        return msgspec.json.encode(RegisterBrokerBody(topic_config_serialize_wrapper=wrapper))
 
     async def _unregister(self, server: NameServer) -> None:
-        connection = self._connections.peek(server.address)
+        connection = self.connections.peek(server.address)
         if connection is None or server.advertised is None:
             return
         header = UnRegisterBrokerRequestHeader(
