@@ -1,6 +1,6 @@
 """Our own requests on one connection that wait for an answer: numbers, futures and one timer for all time-outs."""
 
-import asyncio
+from typing import Protocol
 
 from pocketmq.model.errors import BackPressureError, PocketMQError, RequestTimeoutError
 from pocketmq.model.seams import Cancellable, Clock
@@ -12,8 +12,21 @@ OPAQUE_MAX = 0x7FFF_FFFF
 _RESOLUTION_S = 0.001
 
 
+class AnswerReceiver(Protocol):
+    """What takes the answer to a request: a future, or something that is quicker than one. Told once, and at once."""
+
+    def done(self) -> bool:
+        """True when nobody wants the answer any more."""
+
+    def set_result(self, result: Command, /) -> None:
+        """The answer."""
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        """There will be no answer."""
+
+
 class PendingRequests:
-    """Opaque number -> the future that takes the answer.
+    """Opaque number -> the future, or whatever else, that takes the answer.
 
     A timer for each request would cost more than the rest of the request; so there is one, set to the earliest
     deadline, and it looks through the table when it fires. Under load that is about once per time-out.
@@ -24,7 +37,7 @@ class PendingRequests:
     def __init__(self, clock: Clock, peer: str) -> None:
         self._clock = clock
         self._peer = peer
-        self._table: dict[int, tuple[asyncio.Future[Command], float]] = {}
+        self._table: dict[int, tuple[AnswerReceiver, float]] = {}
         self._next_opaque = 0
         self._timer: Cancellable | None = None
         self._timer_at = 0.0
@@ -45,10 +58,10 @@ class PendingRequests:
         if len(self._table) >= REQUESTS_PENDING_MAX:
             raise BackPressureError(f"{len(self._table)} requests to {self._peer} wait for an answer already")
 
-    def add(self, opaque: int, future: "asyncio.Future[Command]", timeout_s: float) -> None:
+    def add(self, opaque: int, receiver: AnswerReceiver, timeout_s: float) -> None:
         """Remember who waits for the answer with this number, and for how long."""
         deadline = self._clock.monotonic() + timeout_s
-        self._table[opaque] = (future, deadline)
+        self._table[opaque] = (receiver, deadline)
         if self._timer is None or deadline < self._timer_at:
             self._set_timer(timeout_s, deadline)
 
@@ -69,9 +82,9 @@ class PendingRequests:
             self._timer = None
         entries = list(self._table.values())
         self._table.clear()
-        for future, _ in entries:
-            if not future.done():
-                future.set_exception(type(error)(error.message))
+        for receiver, _ in entries:
+            if not receiver.done():
+                receiver.set_exception(type(error)(error.message))
 
     def _set_timer(self, delay_s: float, deadline: float) -> None:
         if self._timer is not None:
@@ -83,9 +96,9 @@ class PendingRequests:
         self._timer = None
         now = self._clock.monotonic() + _RESOLUTION_S
         for opaque in [opaque for opaque, (_, deadline) in self._table.items() if deadline <= now]:
-            future, _ = self._table.pop(opaque)
-            if not future.done():
-                future.set_exception(RequestTimeoutError(f"{self._peer} did not answer in time"))
+            receiver, _ = self._table.pop(opaque)
+            if not receiver.done():
+                receiver.set_exception(RequestTimeoutError(f"{self._peer} did not answer in time"))
         if self._table:
             deadline = min(deadline for _, deadline in self._table.values())
             self._set_timer(max(_RESOLUTION_S, deadline - now), deadline)

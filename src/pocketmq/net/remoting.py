@@ -23,7 +23,7 @@ from typing import Any, cast
 from pocketmq.model.errors import ConnectionClosedError, PocketMQError, ProtocolError, RequestTimeoutError
 from pocketmq.model.seams import Cancellable, Clock
 from pocketmq.net.addresses import format_address, socket_address
-from pocketmq.net.pending import PendingRequests
+from pocketmq.net.pending import AnswerReceiver, PendingRequests
 from pocketmq.wire.command import Command, encode_request, encode_response
 from pocketmq.wire.frame import CommandReader
 from pocketmq.wire.headers.base import Header
@@ -280,6 +280,22 @@ class RemotingConnection(asyncio.Protocol):
         if not self._in_batch:
             self._flush()
 
+    def _write_soon(self, data: Buffer) -> None:
+        """Like `write`, but what is written in one turn of the loop leaves together, in one system call."""
+        first = not self._output
+        self._output.append(data)
+        self._output_bytes += len(data)
+        if self._in_batch:
+            return
+        if self._output_bytes > JOIN_BYTES_MAX:
+            self._flush()
+        elif first:
+            asyncio.get_running_loop().call_soon(self._flush_rest)
+
+    def _flush_rest(self) -> None:
+        if self._output and not self._in_batch:
+            self._flush()
+
     def write_all(self, buffers: Sequence[Buffer]) -> None:
         """Send several buffers that belong together; like `write`."""
         if self._closing or not buffers:
@@ -347,6 +363,26 @@ class RemotingConnection(asyncio.Protocol):
     ) -> "asyncio.Future[Command]":
         """The same without waiting: the future gets the answer or the error. Raises what can be known at once."""
         return self._start(code, header, body, timeout_s)[1]
+
+    def send_request(
+        self,
+        code: int,
+        header: Header | Mapping[str, str] | None = None,
+        body: bytes = b"",
+        *,
+        timeout_s: float,
+        receiver: AnswerReceiver,
+    ) -> None:
+        """The quick form: `receiver` is told the answer, or that there is none, in the midst of reading.
+
+        Requests of one turn of the loop leave in one write. Raises what can be known at once.
+        """
+        pending = self._requests()
+        pending.check_room()
+        opaque = pending.take_opaque()
+        frame = encode_request(code, opaque, header, body, serialize_type=self.serialize_type)
+        pending.add(opaque, receiver, timeout_s)
+        self._write_soon(frame)
 
     def request_oneway(self, code: int, header: Header | Mapping[str, str] | None = None, body: bytes = b"") -> None:
         """Send a request that gets no answer. Raises ConnectionClosedError."""
