@@ -22,7 +22,7 @@ import msgspec
 
 from pocketmq.model.errors import ProtocolError, UsageError
 from pocketmq.wire.codes import CURRENT_VERSION, LanguageCode, language_name
-from pocketmq.wire.headers.base import Header, HeaderT, decode_header, to_json, to_text
+from pocketmq.wire.headers.base import Header, HeaderT, Int32, decode_header, to_json, to_text
 
 JSON = 0
 ROCKETMQ = 1
@@ -41,10 +41,10 @@ _FRAME_HEAD = struct.Struct(">II")
 class Command(msgspec.Struct, gc=False):
     """A request or a response as it came from the wire. `body` is b"" when there is none."""
 
-    code: int
-    opaque: int = 0
-    flag: int = 0
-    version: int = 0
+    code: Int32
+    opaque: Int32 = 0
+    flag: Int32 = 0
+    version: Int32 = 0
     raw_language: Any = msgspec.field(name="language", default="OTHER")
     remark: str | None = None
     raw_ext: msgspec.Raw = msgspec.field(name="extFields", default=_NO_EXT)
@@ -171,7 +171,7 @@ def encode_request(
     version: int = CURRENT_VERSION,
 ) -> bytes:
     """A whole request frame. UsageError when the code does not fit into a binary header (the POP family)."""
-    head = _encode_head(
+    head = encode_head(
         serialize_type,
         code=code,
         language=language,
@@ -212,7 +212,7 @@ def encode_response_head(
     serialize_type: int = JSON,
 ) -> bytes:
     """A response frame up to where its body of `body_length` bytes begins; the caller writes the body itself."""
-    return _encode_head(
+    return encode_head(
         serialize_type,
         code=code,
         language=OUR_LANGUAGE,
@@ -225,7 +225,7 @@ def encode_response_head(
     )
 
 
-def _encode_head(
+def encode_head(
     serialize_type: int,
     *,
     code: int,
@@ -237,6 +237,7 @@ def _encode_head(
     header: Header | Mapping[str, str] | None,
     body_length: int,
 ) -> bytes:
+    """A frame of any kind up to where its body of `body_length` bytes begins; the other encoders stand on this one."""
     if serialize_type == ROCKETMQ:
         ext = header.to_ext() if isinstance(header, Header) else header
         data = _encode_binary(

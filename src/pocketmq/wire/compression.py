@@ -66,8 +66,6 @@ def unpack_zlib(data: bytes, bytes_max: int = UNPACKED_BYTES_MAX) -> bytes:
     unpacker = zlib.decompressobj()
     try:
         unpacked = unpacker.decompress(data, bytes_max)
-        if not unpacker.eof and not unpacker.unconsumed_tail:
-            unpacked += unpacker.flush()
     except zlib.error as error:
         raise CompressionError(f"a zlib body is damaged: {error}", cause=error) from None
     return _whole(unpacked, unpacker.eof, len(unpacked) >= bytes_max, "zlib", bytes_max)

@@ -86,11 +86,12 @@ class CommandReader:
             append(decode(kind_and_length >> 24, data[header_at:body_at], data[body_at:frame_end]))
             offset = frame_end
         if offset < end:
+            self._wanted = 4
             if end - offset >= 4:
+                self._wanted = 8
                 (total,) = _INT32.unpack_from(data, offset)
                 if not 4 <= total <= self._frame_bytes_max - 4:
                     raise self._refusal(data, offset, total, 0)
-            self._wanted = 8
             self._buffer += data[offset:]
         return commands
 

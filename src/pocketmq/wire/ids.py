@@ -3,7 +3,7 @@
 Two ids name a message. The *offset id* says where it is stored: store host (4 or 16 address bytes, int32 port) and
 int64 position in the commit log, as upper-case hex. The *unique key* is given by the producing client:
 
-    ip (4 | 16) | int16 pid | int32 a constant of the process | int32 ms since the local month began | int16 counter
+    ip (4 | 16) | int16 pid | int32 a constant of the process | uint32 ms since the local month began | int16 counter
 
 also as upper-case hex, 32 or 56 characters. Operators' tools read the time back from it, so the layout is kept.
 Source: RocketMQ's `MessageDecoder.createMessageId`, `MessageClientIDSetter`.
@@ -16,7 +16,7 @@ from pocketmq.model.errors import UsageError
 from pocketmq.wire.hosts import HOST_V4_BYTES, HOST_V6_BYTES, unpack_host
 
 _POSITION = struct.Struct(">q")
-_KEY_TAIL = struct.Struct(">iH")
+_KEY_TAIL = struct.Struct(">IH")
 _OFFSET_ID_BYTES = (HOST_V4_BYTES + 8, HOST_V6_BYTES + 8)
 
 
@@ -61,7 +61,7 @@ class UniqueKeys:
             self._month_start_ms, self._month_end_ms = month_bounds_ms(time_ms, self._utc_offset_s)
         counter = self._counter
         self._counter = (counter + 1) & 0xFFFF
-        return self._prefix + _KEY_TAIL.pack((time_ms - self._month_start_ms) & 0x7FFFFFFF, counter).hex().upper()
+        return self._prefix + _KEY_TAIL.pack((time_ms - self._month_start_ms) & 0xFFFFFFFF, counter).hex().upper()
 
 
 def month_bounds_ms(time_ms: int, utc_offset_s: int = 0) -> tuple[int, int]:

@@ -29,7 +29,7 @@ class TopicConfigAndMappingSerializeWrapper(Body):
 
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
     topic_config_table: dict[str, TopicConfig] = {}
-    mapping_data_version: DataVersion | None = None
+    mapping_data_version: DataVersion = msgspec.field(default_factory=DataVersion)
     topic_queue_mapping_detail_map: dict[str, Any] = {}
     topic_queue_mapping_info_map: dict[str, Any] = {}
 
