@@ -74,6 +74,7 @@ async def work(disk: SimulatedDisk, clock: VirtualClock, promises: Promises) -> 
     """Two lives of a broker: topics are made, messages sent, positions committed, state stored in between."""
     for life in range(2):
         async with running(disk, clock) as client:
+            await client.create_group(GROUP)
             for topic, queues in ((f"orders-{life}", 2), (f"bills-{life}", 1)):
                 await client.create_topic(topic, queues)
                 promises.topics[topic] = queues

@@ -128,6 +128,7 @@ async def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(
     with ServerProcess(tmp_path / "data", settings=settings) as server:
         async with await RawClient.connect(server.broker) as client:
             await client.create_topic(TOPIC, QUEUES)
+            await client.create_group(GROUP)
         for life, seconds in enumerate(killings):
             load = Load(server.broker, promises, life)
             await load.run(server, seconds)

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from pocketmq.model.config import TopicConfig
+from pocketmq.model.config import GroupConfig, TopicConfig
 from pocketmq.model.errors import BrokerError
 from pocketmq.model.seams import Clock, Network
 from pocketmq.net.addresses import parse_address
 from pocketmq.net.clock import SystemClock
 from pocketmq.net.network import TcpNetwork
 from pocketmq.net.remoting import RemotingConnection
+from pocketmq.wire.bodies.codec import encode_body
 from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.command import Command
 from pocketmq.wire.headers.base import Header
@@ -177,6 +178,11 @@ class RawClient:
             order=config.order,
         )
         await self.request(RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+    async def create_group(self, group: str) -> None:
+        """Create a consumer group, or change it back to its defaults."""
+        body = encode_body(GroupConfig(group_name=group))
+        await self.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
 
     def close(self) -> None:
         """Close the connection."""
