@@ -60,6 +60,7 @@ REMOTING_MODULES = (
     "queries",
     "topics",
     "groups",
+    "assignment",
     "admin",
     "relay",
 )
