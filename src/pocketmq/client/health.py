@@ -27,6 +27,11 @@ class BrokerHealth:
         if self._failing:
             self._failing.pop(broker, None)
 
+    @property
+    def all_well(self) -> bool:
+        """Whether no broker has failed lately: the usual case, and quicker to ask than `avoid`."""
+        return not self._failing
+
     def avoid(self, now: float) -> Collection[str]:
         """The brokers to leave out at time `now`."""
         if not self._failing:

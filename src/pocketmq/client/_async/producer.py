@@ -133,22 +133,22 @@ class Producer:
             raise ClientClosedError("the client is closed")
         if size > self._options.message_bytes_max + MESSAGE_OVERHEAD_BYTES:
             raise too_large(len(message.body), self._options.message_bytes_max)
-        admission = self._admission
+        if PropertyKey.UNIQUE_KEY not in message.properties:
+            self.complete(message)
+        admission, health = self._admission, self._health
         if not admission.try_enter(size):
             await admission.enter(size, timeout_s)
         try:
-            self.complete(message)
-            health = self._health
-            queue = (
-                self._router.choose(message, queues, health.avoid(self._clock.monotonic()))
-                if only is None
-                else self._chosen(only, queues)
-            )
+            if only is not None:
+                queue = self._chosen(only, queues)
+            else:
+                avoid = () if health.all_well else health.avoid(self._clock.monotonic())
+                queue = self._router.choose(message, queues, avoid)
             try:
                 receipt = await queue.write(message, timeout_s)
             except PocketMQError as error:
-                receipt = await self._try_again(message, queue, error, timeout_s, retries, only)
-            else:
+                return await self._try_again(message, queue, error, timeout_s, retries, only)
+            if not health.all_well:
                 health.succeeded(queue.queue.broker_name)
             return receipt
         finally:

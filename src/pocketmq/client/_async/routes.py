@@ -29,6 +29,7 @@ class RouteCache:
         self._clock = clock
         self._on_change = on_change
         self._routes: dict[str, TopicRoute] = {}
+        self._masters: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[TopicRoute]] = {}
         self._asked_at: dict[str, float] = {}
 
@@ -50,12 +51,8 @@ class RouteCache:
         return {address for route in self._routes.values() for address in route.addresses()}
 
     def address_of(self, broker_name: str) -> str | None:
-        """The master address of a broker, from whichever route names it."""
-        for route in self._routes.values():
-            address = route.address(broker_name)
-            if address is not None:
-                return address
-        return None
+        """The master's address of a broker, as the newest route that names it has it."""
+        return self._masters.get(broker_name)
 
     async def get(self, topic: str, *, create: bool = False) -> TopicRoute:
         """The route of a topic; with `create`, one that lets its first message create it when it does not exist.
@@ -122,6 +119,12 @@ class RouteCache:
         return topic_route(topic, data, automatic=topic != asked)
 
     def _keep(self, route: TopicRoute) -> None:
+        for broker_name in route.brokers:
+            master = route.master(broker_name)
+            if master is None:
+                self._masters.pop(broker_name, None)
+            else:
+                self._masters[broker_name] = master
         before = self._routes.get(route.topic)
         if route == before:
             return
