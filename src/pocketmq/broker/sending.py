@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pocketmq.broker.delays import plan_delay
 from pocketmq.broker.origins import Origin
 from pocketmq.model.config import Permission, TopicConfig
-from pocketmq.model.errors import MessageTooLargeError, PocketMQError, StoreError
+from pocketmq.model.errors import BodyError, MessageTooLargeError, PocketMQError, StoreError
 from pocketmq.model.hashing import tag_code
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX, TOPIC_CHARS_MAX
 from pocketmq.model.names import RETRY_PREFIX, SEND_FORBIDDEN_TOPICS, check_topic
@@ -330,7 +330,10 @@ class Sending:
             queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
         if not 0 < len(body) <= self._settings.store.message_bytes_max:
             raise _bad_body(len(body), self._settings.store.message_bytes_max)
-        messages = split_batch(body)
+        try:
+            messages = split_batch(body)
+        except BodyError as error:
+            raise PocketMQError(error.message, code=ResponseCode.MESSAGE_ILLEGAL, cause=error) from None
         for _, each_body, properties in messages:
             if not each_body or b"\0" in properties:
                 raise PocketMQError(
