@@ -91,8 +91,10 @@ final class Session implements AutoCloseable {
         consumer.setNamesrvAddr(nameServer);
         consumer.setInstanceName(instance());
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        // The topic of a group's retries exists only after its first heartbeat; half a minute is too long to notice that.
+        // Half a minute is too long to notice that the topic of a group's retries exists now (it does after the first heartbeat),
+        // or to repeat a heartbeat that the client left out because it was busy (its pulls are refused with code 25 until then).
         consumer.setPollNameServerInterval(1000);
+        consumer.setHeartbeatBrokerInterval(1000);
         consumer.setConsumeThreadMin(4);
         consumer.setConsumeThreadMax(4);
         closers.push(consumer::shutdown);
