@@ -79,7 +79,10 @@ def _explain(error: Exception, debug: bool) -> int:
     if isinstance(error, OSError):
         print(f"pocketmq: {error}", file=sys.stderr)
         return 1
-    print(f"pocketmq: unexpected {type(error).__name__}: {error} (run it again with --debug for the traceback)", file=sys.stderr)
+    print(
+        f"pocketmq: unexpected {type(error).__name__}: {error} (run it again with --debug for the traceback)",
+        file=sys.stderr,
+    )
     return 1
 
 

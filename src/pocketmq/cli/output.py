@@ -9,7 +9,9 @@ import msgspec
 Output = Literal["table", "json"]
 
 
-def show(rows: Sequence[Mapping[str, Any]], output: Output, *, title: str | None = None, empty: str = "nothing found") -> None:
+def show(
+    rows: Sequence[Mapping[str, Any]], output: Output, *, title: str | None = None, empty: str = "nothing found"
+) -> None:
     """Print rows that share their columns. `output="json"` prints one JSON array."""
     if output == "json":
         write_json(rows)
