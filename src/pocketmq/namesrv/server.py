@@ -91,7 +91,8 @@ class NameServer:
 
     def _connection_closed(self, connection: RemotingConnection) -> None:
         for _, address in self.table.channel_closed(connection):
-            logger.warning("broker at %s is gone: %s", address, connection.close_reason)
+            level = logging.WARNING if self._scan is not None else logging.DEBUG  # not while stopping
+            logger.log(level, "broker at %s is gone: %s", address, connection.close_reason)
 
     # -- notices to brokers ------------------------------------------------------------------------------------------
 
