@@ -17,16 +17,28 @@ if TYPE_CHECKING:
     from pocketmq.testing.crash import explore as explore
     from pocketmq.testing.disk import PowerLoss as PowerLoss
     from pocketmq.testing.disk import SimulatedDisk as SimulatedDisk
+    from pocketmq.testing.embedded import AsyncEmbeddedServer as AsyncEmbeddedServer
+    from pocketmq.testing.embedded import EmbeddedServer as EmbeddedServer
     from pocketmq.testing.loop import DeadlockError as DeadlockError
     from pocketmq.testing.loop import VirtualLoop as VirtualLoop
     from pocketmq.testing.loop import run as run
+    from pocketmq.testing.machine import Machine as Machine
     from pocketmq.testing.network import SimulatedNetwork as SimulatedNetwork
+    from pocketmq.testing.process import ServerProcess as ServerProcess
+    from pocketmq.testing.program import Program as Program
+    from pocketmq.testing.raw import RawClient as RawClient
 
 _HOMES = {
     "AdvanceableClock": "clock",
+    "AsyncEmbeddedServer": "embedded",
     "BrokenPromiseError": "crash",
     "DeadlockError": "loop",
+    "EmbeddedServer": "embedded",
+    "Machine": "machine",
     "PowerLoss": "disk",
+    "Program": "program",
+    "RawClient": "raw",
+    "ServerProcess": "process",
     "SimulatedDisk": "disk",
     "SimulatedNetwork": "network",
     "VirtualClock": "clock",

@@ -8,9 +8,11 @@ import contextvars
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple
+
+from pocketmq.testing.program import abandon, program_of
 
 Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
@@ -28,6 +30,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     When nothing is ready, the time jumps to the next timer (timers of one moment run in the order they were set).
     With no timer left, or beyond `limit_s` seconds of virtual time, it raises `DeadlockError` instead of waiting for
     ever. Functions given to `run_in_executor` run on the loop itself, at the next turn.
+
+    What belongs to a `Program` runs only while that is alive and not paused.
     """
 
     _ready: deque[asyncio.Handle]
@@ -41,6 +45,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._halted: BaseException | None = None
         self._selector = _JumpingSelector(self)
         self._clock_resolution = 1e-9
+        self.set_task_factory(_make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
@@ -61,11 +66,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
             for handle in (*self._ready, *self._scheduled):
                 handle.cancel()
 
-    def call_soon(
-        self, callback: Callable[[*Arguments], object], *args: *Arguments, context: contextvars.Context | None = None
+    def _call_soon(
+        self, callback: Callable[..., object], args: Sequence[Any], context: contextvars.Context | None
     ) -> asyncio.Handle:
-        """Like asyncio's; after `halt` the call is dropped."""
-        handle = super().call_soon(callback, *args, context=context)
+        """Where asyncio makes every handle that is to run at once; after `halt` the call is dropped."""
+        handle = _Handle(callback, args, self, context)
+        self._ready.append(handle)
         if self._halted is not None:
             handle.cancel()
         return handle
@@ -102,7 +108,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Close the loop. After `halt`, the tasks that were cut off are dropped without a word."""
         if self._halted is not None:
             for task in asyncio.all_tasks(self):
-                _abandon(task)
+                abandon(task)
         super().close()
 
     def _jump(self, timeout: float | None) -> None:
@@ -133,20 +139,48 @@ class _JumpingSelector:
         return []
 
 
+class _Handle(asyncio.Handle):
+    """A call that asks its program before it runs."""
+
+    __slots__ = ()
+    _context: contextvars.Context
+
+    def _run(self) -> None:
+        program = program_of(self._context)
+        if program is None or program.admits(self):
+            super()._run()
+
+
 class _OrderedTimerHandle(asyncio.TimerHandle):
-    """A timer that sorts by moment, then by when it was set."""
+    """A timer that sorts by moment, then by when it was set, and asks its program before it runs."""
 
     __slots__ = ("_sequence",)
     _scheduled: bool
+    _context: contextvars.Context
 
     def __init__(self, *args: Any, sequence: int) -> None:
         super().__init__(*args)
         self._sequence = sequence
 
+    def _run(self) -> None:
+        program = program_of(self._context)
+        if program is None or program.admits(self):
+            super()._run()
+
     def __lt__(self, other: object) -> bool:
         if isinstance(other, _OrderedTimerHandle):
             return (self.when(), self._sequence) < (other.when(), other._sequence)
         return NotImplemented
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+) -> asyncio.Task[Any]:
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    program = program_of(options.get("context"))
+    if program is not None:
+        program.adopt(task)
+    return task
 
 
 def _complete(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -158,16 +192,6 @@ def _complete(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-def _abandon(task: asyncio.Task[Any]) -> None:
-    task._log_destroy_pending = False  # type: ignore[attr-defined]
-    coroutine = task.get_coro()
-    try:
-        if isinstance(coroutine, Coroutine):
-            coroutine.close()
-    except BaseException:
-        pass  # its `finally` wanted to wait, or met the same end; nobody is left to hear of it
 
 
 def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
