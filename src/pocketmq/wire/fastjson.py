@@ -98,9 +98,9 @@ def _write_key(key: object, put: Callable[[str], None], quote_keys: bool) -> Non
     put(":")
 
 
-def frozen_object(value: Mapping[str, Any]) -> Hashable:
+def frozen_object(value: Mapping[Any, Any]) -> Hashable:
     """The default key for an object that stands as a map key: its members, sorted."""
-    return tuple(sorted((key, str(item)) for key, item in value.items()))
+    return tuple(sorted((str(key), str(item)) for key, item in value.items()))
 
 
 def loads(data: bytes, *, object_key: Callable[[dict[str, Any]], Hashable | None] = frozen_object) -> Any:
