@@ -17,16 +17,15 @@ What may live here: bytes, batches, futures, limits. What a code means belongs t
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from pocketmq.model.errors import ConnectionClosedError, PocketMQError, ProtocolError, RequestTimeoutError
+from pocketmq.model.errors import PocketMQError, ProtocolError
 from pocketmq.model.seams import Cancellable, Clock
-from pocketmq.net.addresses import format_address, socket_address
-from pocketmq.net.pending import AnswerReceiver, PendingRequests
-from pocketmq.wire.command import Command, encode_request, encode_response
+from pocketmq.net.addresses import socket_address
+from pocketmq.net.requester import Buffer, Requester
+from pocketmq.wire.command import Command, encode_response
 from pocketmq.wire.frame import CommandReader
-from pocketmq.wire.headers.base import Header
 
 OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 """A peer that lets this much pile up is cut off."""
@@ -38,7 +37,6 @@ CLOSE_GRACE_S = 5.0
 """How long a peer may take to read what was written before the connection was closed."""
 JOIN_BYTES_MAX = 64 * 1024
 
-Buffer = bytes | bytearray | memoryview
 Answer = bytes | Sequence[Buffer] | None
 RequestHandler = Callable[["RemotingConnection", Command], Answer]
 ConnectionCallback = Callable[["RemotingConnection"], None]
@@ -46,7 +44,7 @@ ConnectionCallback = Callable[["RemotingConnection"], None]
 logger = logging.getLogger("pocketmq.net")
 
 
-class RemotingConnection(asyncio.Protocol):
+class RemotingConnection(Requester, asyncio.Protocol):
     """Both directions of the remoting protocol over one transport.
 
     `on_request(connection, command)` answers a request: bytes, a list of buffers, or None when the answer comes later
@@ -58,9 +56,7 @@ class RemotingConnection(asyncio.Protocol):
     __slots__ = (
         "__weakref__",
         "_backlog",
-        "_clock",
         "_close_wanted",
-        "_closing",
         "_in_batch",
         "_last_read",
         "_last_waiting",
@@ -70,19 +66,12 @@ class RemotingConnection(asyncio.Protocol):
         "_on_request",
         "_output",
         "_output_bytes",
-        "_paused",
-        "_pending",
         "_reader",
         "_timer",
-        "_transport",
-        "_waiters",
         "accepted",
-        "close_reason",
         "context",
         "idle_s",
         "local_address",
-        "peer_address",
-        "serialize_type",
     )
 
     def __init__(
@@ -97,29 +86,21 @@ class RemotingConnection(asyncio.Protocol):
         idle_s: float | None = None,
         accepted: bool = True,
     ) -> None:
-        self._clock = clock
+        super().__init__(clock, serialize_type)
         self._on_request = on_request or _refuse_all
         self._on_batch_end = on_batch_end
         self._on_open = on_open
         self._on_closed = on_closed
-        self.serialize_type = serialize_type
         self.idle_s = idle_s
         self.accepted = accepted
         self.context: Any = None
-        self.close_reason: str | None = None
-        self.peer_address: tuple[str, int] = ("", 0)
         self.local_address: tuple[str, int] = ("", 0)
         self._reader = CommandReader()
-        self._transport: asyncio.Transport | None = None
         self._output: list[Buffer] = []
         self._output_bytes = 0
         self._in_batch = False
-        self._paused = False
-        self._closing = False
         self._close_wanted: str | None = None
         self._backlog: list[Command] | None = None
-        self._waiters: list[asyncio.Future[None]] | None = None
-        self._pending: PendingRequests | None = None
         self._timer: Cancellable | None = None
         self._last_read = 0.0
         self._last_waiting = 0
@@ -190,10 +171,7 @@ class RemotingConnection(asyncio.Protocol):
         self._backlog = None
         self._output.clear()
         self._reader = CommandReader()
-        self._wake_waiters()
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.fail_all(self._closed_error())
+        self._fail_requests()
         if self._on_closed is not None:
             self._on_closed(self)
 
@@ -205,8 +183,7 @@ class RemotingConnection(asyncio.Protocol):
         self._in_batch = True
         for index, command in enumerate(commands):
             if command.flag & 1:
-                if self._pending is not None:
-                    self._pending.settle(command)
+                self._settle(command)
                 continue
             try:
                 answer = on_request(self, command)
@@ -330,115 +307,7 @@ class RemotingConnection(asyncio.Protocol):
             )
             self.abort("the peer did not read what it asked for")
 
-    # -- our own requests --------------------------------------------------------------------------------------------
-
-    async def request(
-        self,
-        code: int,
-        header: Header | Mapping[str, str] | None = None,
-        body: bytes = b"",
-        *,
-        timeout_s: float,
-    ) -> Command:
-        """Send a request and wait for its answer, whatever its code.
-
-        Raises RequestTimeoutError, ConnectionClosedError, BackPressureError (too many requests wait already).
-        """
-        if self._paused:
-            await self._wait_writable(timeout_s)
-        opaque, future = self._start(code, header, body, timeout_s)
-        try:
-            return await future
-        finally:
-            if self._pending is not None:
-                self._pending.forget(opaque)
-
-    def start_request(
-        self,
-        code: int,
-        header: Header | Mapping[str, str] | None = None,
-        body: bytes = b"",
-        *,
-        timeout_s: float,
-    ) -> "asyncio.Future[Command]":
-        """The same without waiting: the future gets the answer or the error. Raises what can be known at once."""
-        return self._start(code, header, body, timeout_s)[1]
-
-    def send_request(
-        self,
-        code: int,
-        header: Header | Mapping[str, str] | None = None,
-        body: bytes = b"",
-        *,
-        timeout_s: float,
-        receiver: AnswerReceiver,
-    ) -> None:
-        """The quick form: `receiver` is told the answer, or that there is none, in the midst of reading.
-
-        Requests of one turn of the loop leave in one write. Raises what can be known at once.
-        """
-        pending = self._requests()
-        pending.check_room()
-        opaque = pending.take_opaque()
-        frame = encode_request(code, opaque, header, body, serialize_type=self.serialize_type)
-        pending.add(opaque, receiver, timeout_s)
-        self._write_soon(frame)
-
-    def request_oneway(self, code: int, header: Header | Mapping[str, str] | None = None, body: bytes = b"") -> None:
-        """Send a request that gets no answer. Raises ConnectionClosedError."""
-        opaque = self._requests().take_opaque()
-        self.write(encode_request(code, opaque, header, body, oneway=True, serialize_type=self.serialize_type))
-
-    def _start(
-        self, code: int, header: Header | Mapping[str, str] | None, body: bytes, timeout_s: float
-    ) -> "tuple[int, asyncio.Future[Command]]":
-        pending = self._requests()
-        pending.check_room()
-        opaque = pending.take_opaque()
-        frame = encode_request(code, opaque, header, body, serialize_type=self.serialize_type)
-        future: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
-        pending.add(opaque, future, timeout_s)
-        self.write(frame)
-        return opaque, future
-
-    def _requests(self) -> PendingRequests:
-        if self._closing or self._transport is None:
-            raise self._closed_error()
-        if self._pending is None:
-            self._pending = PendingRequests(self._clock, self.peer)
-        return self._pending
-
-    async def _wait_writable(self, timeout_s: float) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        if self._waiters is None:
-            self._waiters = []
-        self._waiters.append(waiter)
-        timer = self._clock.call_later(timeout_s, _settle_waiter, waiter)
-        try:
-            await waiter
-        finally:
-            timer.cancel()
-            if self._waiters and waiter in self._waiters:
-                self._waiters.remove(waiter)
-        if self._paused and not self._closing:
-            raise RequestTimeoutError(f"{self.peer} does not read what is sent to it")
-
-    def _wake_waiters(self) -> None:
-        waiters, self._waiters = self._waiters, None
-        for waiter in waiters or ():
-            _settle_waiter(waiter)
-
     # -- closing -----------------------------------------------------------------------------------------------------
-
-    @property
-    def peer(self) -> str:
-        """The peer's address as text, for messages."""
-        return format_address(*self.peer_address)
-
-    @property
-    def closed(self) -> bool:
-        """True once the connection is closed or about to be; nothing can be written then."""
-        return self._closing
 
     def close(self, reason: str = "closed on this side") -> None:
         """Write what is queued, then close. A peer that does not read it is cut off after a while."""
@@ -488,17 +357,7 @@ class RemotingConnection(asyncio.Protocol):
         self._timer = None
         self.close("the peer said nothing for too long")
 
-    def _closed_error(self) -> ConnectionClosedError:
-        return ConnectionClosedError(
-            f"the connection to {self.peer} is closed ({self.close_reason or 'it was never opened'})"
-        )
-
 
 def _refuse_all(connection: RemotingConnection, command: Command) -> bytes:
     remark = f"request type {command.code} not supported"
     return encode_response(command.opaque, 3, remark, serialize_type=command.serialize_type)
-
-
-def _settle_waiter(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -318,3 +318,33 @@ async def test_a_request_waits_until_the_peer_reads_again(make: Make, transport:
     clock.advance(3)
     with pytest.raises(RequestTimeoutError, match="does not read"):
         await refused
+
+
+async def test_what_goes_wrong_where_an_answer_is_taken_ends_there(
+    make: Make, transport: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def done(self) -> bool:
+            return False
+
+        def set_result(self, result: Command) -> None:
+            raise ValueError("surprise")
+
+        def set_exception(self, exception: BaseException) -> None:
+            raise AssertionError
+
+    connection = make(accepted=False)
+    connection.send_request(105, timeout_s=3, receiver=Broken())
+    other = connection.start_request(106, timeout_s=3)
+    await asyncio.sleep(0)
+    connection.data_received(b"".join(encode_response(c.opaque) for c in commands(*transport.writes)))
+    assert (await other).code == 0 and len(caplog.records) == 1
+
+
+async def test_quick_requests_of_one_turn_leave_in_one_write(make: Make, transport: Any) -> None:
+    connection = make(accepted=False)
+    for _ in range(3):
+        connection.send_request(105, timeout_s=3, receiver=asyncio.get_running_loop().create_future())
+    assert transport.writes == []
+    await asyncio.sleep(0)
+    assert len(transport.writes) == 1 and len(commands(*transport.writes)) == 3
