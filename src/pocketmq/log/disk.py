@@ -21,6 +21,7 @@ from pocketmq.model.seams import Disk, DiskFile, DiskLock
 __all__ = ["DiskSpace", "MemoryDisk", "RealDisk", "sync_folder"]
 
 _SYNC_THREADS = 2
+_LARGE_BYTES = 16 * 1024 * 1024
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
@@ -214,8 +215,18 @@ class RealDisk:
         Path(source).replace(target)
 
     def remove(self, path: str) -> None:
-        """Delete a file; fine when it does not exist."""
-        Path(path).unlink(missing_ok=True)
+        """Delete a file; fine when it does not exist. The room of a large one is given back in a thread."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        large = os.fstat(descriptor).st_size >= _LARGE_BYTES
+        Path(path).unlink()
+        # A file system takes long to free a large file, and does it for whoever closes it last.
+        if large:
+            self._threads().submit(os.close, descriptor)
+        else:
+            os.close(descriptor)
 
     def usage(self, path: str) -> DiskSpace:
         """How full the disk is that holds `path`."""

@@ -37,11 +37,11 @@ class MemoryFile:
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data` at `offset`. Raises OSError (ENOSPC) when the disk in memory is full."""
         end = offset + len(data)
+        if end > self.size:
+            self.resize(end)
         if end > self.used_bytes:
             self._disk.take(self.path, end - self.used_bytes)
             self.used_bytes = end
-        if end > self.size:
-            self.resize(end)
         self._view[offset:end] = data
 
     def read_at(self, offset: int, length: int) -> bytes:

@@ -81,7 +81,7 @@ class QueueTable:
 
     def __init__(self) -> None:
         self._topics: dict[str, list[LogQueue | None]] = {}
-        self._dropped: dict[tuple[str, int], int] = {}
+        self._dropped: dict[tuple[str, int], LogQueue] = {}
 
     def get(self, topic: str, queue_id: int) -> LogQueue | None:
         """The queue, or None when nothing was ever written to it."""
@@ -99,13 +99,14 @@ class QueueTable:
             raise UsageError(f"queue id {queue_id} is not in [0, {QUEUES_PER_TOPIC_MAX})")
         queues = self._topics.get(topic)
         sibling = next((known for known in queues if known is not None), None) if queues else None
-        layout = sibling.layout if sibling else layout_of(topic)
+        queue = self._dropped.pop((topic, queue_id), None)
+        if queue is None:
+            layout = sibling.layout if sibling else layout_of(topic)
+            queue = LogQueue(sibling.topic if sibling else topic, queue_id, layout)
         if queues is None:
             queues = self._topics[topic] = []
         if queue_id >= len(queues):
             queues.extend([None] * (queue_id + 1 - len(queues)))
-        queue = LogQueue(sibling.topic if sibling else topic, queue_id, layout)
-        queue.next_offset = queue.min_offset = self._dropped.pop((topic, queue_id), 0)
         queues[queue_id] = queue
         return queue
 
@@ -118,25 +119,29 @@ class QueueTable:
         return list(self._topics)
 
     def drop(self, topic: str) -> list[LogQueue]:
-        """Forget the queues of a topic and return them.
+        """Forget the queues of a topic and their records, and return them.
 
         Where each one ended is remembered, so that a topic of the same name goes on behind it: an offset never
         stands for two messages.
         """
         dropped = self.of_topic(topic)
         for queue in dropped:
-            self._dropped[topic, queue.queue_id] = queue.next_offset
-        self._topics.pop(topic, None)
+            self.drop_queue(queue)
         return dropped
 
-    def remember_dropped(self, topic: str, queue_id: int, next_offset: int) -> None:
-        """Restore what `drop` remembered."""
-        self._dropped[topic, queue_id] = next_offset
+    def drop_queue(self, queue: LogQueue, min_offset: int | None = None) -> None:
+        """The same for one queue; nothing before `min_offset` (by default its end) can be read any more."""
+        queue.min_offset = queue.next_offset if min_offset is None else min_offset
+        queue.waiters = queue.hint = None
+        self._dropped[queue.topic, queue.queue_id] = queue
+        queues = self._topics[queue.topic]
+        queues[queue.queue_id] = None
+        if not any(queues):
+            del self._topics[queue.topic]
 
-    def dropped(self) -> Iterator[tuple[str, int, int]]:
-        """(topic, queue id, next offset) of each dropped queue that did not come back."""
-        for (topic, queue_id), next_offset in self._dropped.items():
-            yield topic, queue_id, next_offset
+    def dropped(self) -> list[LogQueue]:
+        """The queues that were dropped and did not come back."""
+        return list(self._dropped.values())
 
     def __iter__(self) -> Iterator[LogQueue]:
         for queues in self._topics.values():

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 
 from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.seams import Disk, DiskFile
-from pocketmq.wire.record import MAGIC_V1, MAGIC_V2, RECORD_FRONT, STORE_TIMESTAMP_AT, SysFlag
+from pocketmq.wire.record import (
+    MAGIC_V1,
+    MAGIC_V2,
+    RECORD_BYTES_MIN,
+    RECORD_FRONT,
+    STORE_TIMESTAMP_AT,
+    SysFlag,
+)
 
 NAME_DIGITS = 20
 OPEN_SEGMENTS_MAX = 256
@@ -39,13 +46,21 @@ class Segment:
         return self.start + self.size
 
     def first_timestamp(self) -> int | None:
-        """Store timestamp (ms) of its first record, None while there is none."""
-        if self._first_timestamp is None and self.view is not None and self.size > STORE_TIMESTAMP_AT + 20:
-            _, magic, _, _, _, _, _, sys_flag, _ = RECORD_FRONT.unpack_from(self.view, 0)
-            if magic in (MAGIC_V1, MAGIC_V2):
-                at = STORE_TIMESTAMP_AT + (12 if sys_flag & SysFlag.BORN_HOST_V6 else 0)
-                self._first_timestamp = int.from_bytes(self.view[at : at + 8], "big")
+        """Store timestamp (ms) of its first record; None while there is none, or the segment is not open."""
+        if self._first_timestamp is None:
+            self._first_timestamp = self.timestamp_at(self.start)
         return self._first_timestamp
+
+    def timestamp_at(self, position: int) -> int | None:
+        """Store timestamp (ms) of the record at `position`; None when none begins there."""
+        offset = position - self.start
+        if self.view is None or not 0 <= offset <= self.size - RECORD_BYTES_MIN:
+            return None
+        _, magic, _, _, _, _, _, sys_flag, _ = RECORD_FRONT.unpack_from(self.view, offset)
+        if magic not in (MAGIC_V1, MAGIC_V2):
+            return None
+        at = offset + STORE_TIMESTAMP_AT + (12 if sys_flag & SysFlag.BORN_HOST_V6 else 0)
+        return int.from_bytes(self.view[at : at + 8], "big")
 
 
 class Segments:

@@ -1,7 +1,7 @@
 """The tail of the log: records are staged, then written together.
 
-`append` packs a record and gives it its place; nothing is on the disk yet. `write` puts all that is staged at the end of
-the file with one call. In between lies one batch of requests, so a thousand sends from one socket read cost one
+`append` packs a record and gives it its place; nothing is on the disk yet. `write` puts all that is staged at the end
+of the file with one call. In between lies one batch of requests, so a thousand sends from one socket read cost one
 system call. What is staged can still be taken back whole, which is what happens when the disk is full.
 
 `append` is the hottest function of the broker. It does each thing once, in as few steps as Python allows, and leaves
@@ -82,6 +82,8 @@ class LogTail:
         self.appended_records = 0
         self.touched: dict[LogQueue, None] = {}
         """Queues with units in memory."""
+        self.last_timestamp = 0
+        """The store timestamp (ms) of the last record; timestamps rise, but for large steps of the wall clock."""
         self.marks: list[int] = []
         """Record starts, one in about every 64 KiB, for the key index to take."""
 
@@ -92,7 +94,6 @@ class LogTail:
         self._refusals: dict[str, StoreError] = {}
         self._unreported: StoreError | None = None
         self._now = 0
-        self._last_timestamp = 0
         self._staged: list[bytes | memoryview] = []
         self._sealed: list[tuple[int, int, list[bytes | memoryview], bytes]] = []
         self._woken: set[LogQueue] = set()
@@ -274,10 +275,10 @@ class LogTail:
 
     def _read_clock(self) -> int:
         now = self.clock.time_ms()
-        last = self._last_timestamp
+        last = self.last_timestamp
         if last - CLOCK_STEP_BACK_MS < now < last:
             now = last
-        self._now = self._last_timestamp = now
+        self._now = self.last_timestamp = now
         return now
 
     def _make_room(self, size: int) -> None:
@@ -368,6 +369,9 @@ class LogTail:
     def _notice_progress(self) -> None:
         """The log grew to `_notice_at`: for those who work beside it."""
 
+    def plan_notice(self) -> None:
+        """One of those who work beside the log changed what it waits for."""
+
     def _prepare_write(self) -> None:
         """Write what goes into segments that are sealed now, each with its end record, and open the next one."""
         if self._unclean_from != NOWHERE:
@@ -442,7 +446,7 @@ class LogTail:
 
     def start_at(self, position: int) -> None:
         """Go on at `position`, in the last segment; makes the first one when there is none. Raises OSError."""
-        if not len(self.segments):
+        if not len(self.segments) or position == self.segments[-1].end:
             self.segments.create(position, self.segment_bytes)
         self._segment = self.segments[-1]
         self.max_position = self.written_position = self._staged_from = position

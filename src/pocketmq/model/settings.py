@@ -137,6 +137,9 @@ class StoreSettings(msgspec.Struct, kw_only=True):
     disk_used_refuse: Annotated[
         float, Setting(unit="%", dynamic=True, doc="Above this, writes are refused with code 14.")
     ] = 90.0
+    accept_damage: Annotated[
+        bool, Setting(doc="Start although part of the log is damaged: what is damaged is left out, and reported.")
+    ] = False
     snapshot_interval_s: Annotated[
         float, Setting(unit="s", doc="Longest time between two stored states of the views.")
     ] = 60.0

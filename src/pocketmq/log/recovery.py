@@ -1,0 +1,403 @@
+"""Opening a data directory: what is loaded, what is read, what is cut, what is refused.
+
+Theory of operation.
+1. Runs are loaded by their headers; stretches that no run covers are made again from the log. The table of queues says
+   where each queue stood; the directories of newer runs bring it up to `covered`.
+2. The log is read from `covered` on. It ends at the first position where no valid record begins.
+3. What lies behind that end decides what it is. Nothing, or a little of what was being written when the power went:
+   the tail is torn. It is cut: everything behind the end becomes zeros (so that no stale record can ever be taken for a
+   new one) and is reported; if there were whole records in it, the bytes are kept in `cut/`. But if the end lies before
+   a position that is known to have been durable (a run or a stored view covers it), or valid records go on for longer
+   than an unfinished write can reach, then something was damaged later, and what was acknowledged is lost. That is
+   an error which names the position and the loss. With `store.accept_damage` the damaged part is left out, and
+   reported.
+4. Records of the topics that the views are folded from are given to them again, from the position that they cover.
+"""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
+
+from pocketmq.log.index import TABLE, Index
+from pocketmq.log.queue_table import load_table
+from pocketmq.log.queues import UNIT, LogQueue, QueueTable
+from pocketmq.log.rebuild import next_valid, rebuild_run
+from pocketmq.log.run_store import RunStore
+from pocketmq.log.scanner import Replay, ReplayedRecord, ScanEnd, Scanner, Stop, check_record
+from pocketmq.log.segments import Segment, Segments, position_name
+from pocketmq.log.snapshots import SnapshotStore
+from pocketmq.log.tail import LogTail
+from pocketmq.model.errors import StoreCorruptError
+from pocketmq.model.seams import Clock, Disk
+
+YIELD_BYTES = 4 * 1024 * 1024
+"""How much is read before other tasks get a turn."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the start has come."""
+
+    phase: str
+    done_bytes: int
+    total_bytes: int
+
+
+@dataclass(slots=True)
+class Damage:
+    """A part of the log, `[position, end)`, that holds no valid records although valid ones follow."""
+
+    position: int
+    end: int
+    reason: str
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What was found at the start."""
+
+    scanned_bytes: int = 0
+    scanned_records: int = 0
+    rebuilt_bytes: int = 0
+    """Log read to make runs again that were missing or damaged."""
+    cut_position: int | None = None
+    """Where a torn tail was cut; None when the log ended cleanly."""
+    cut_reason: str = ""
+    cut_records: int = 0
+    """Whole records behind the cut: they are no longer in the log."""
+    cut_file: str | None = None
+    """Where they are kept."""
+    damages: list[Damage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Recovery:
+    """One start of one log."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        root: str,
+        tail: LogTail,
+        index: Index,
+        *,
+        replay: Replay,
+        replay_from: int,
+        replay_topics: Container[str],
+        progress: Callable[[Progress], None] | None,
+        torn_bytes_max: int,
+        accept_damage: bool,
+    ) -> None:
+        self.report = RecoveryReport()
+        self._disk = disk
+        self._clock = clock
+        self._root = root
+        self._tail = tail
+        self._index = index
+        self._segments: Segments = tail.segments
+        self._replay = replay
+        self._replay_from = replay_from
+        self._replay_topics = replay_topics
+        self._progress = progress
+        self._torn_bytes_max = torn_bytes_max
+        self._accept_damage = accept_damage
+        self._reported_bytes = 0
+
+    async def run(self, runs: RunStore, tables: SnapshotStore) -> int:
+        """Do all of it; returns where the log ends. Raises StoreCorruptError, OSError."""
+        start = self._segments[0].start if len(self._segments) else 0
+        await self._load_runs(runs, tables, start)
+        covered = runs.end if runs.end is not None else start
+        self._check_reaches(covered, "the index")
+        self._index.start_at(covered)
+        self._tail.written_position = self._tail.max_position = covered
+        await self._replay_covered(runs, covered)
+        end = await self._scan(covered)
+        self._clamp(self._tail.queues)
+        if end < self._replay_from:
+            raise StoreCorruptError(_missing(end, self._replay_from, "the stored views"))
+        return end
+
+    # -- the index ----------------------------------------------------------------------------------------------
+
+    async def _load_runs(self, runs: RunStore, tables: SnapshotStore, start: int) -> None:
+        runs.load()
+        for file in [file for file in runs.files if file.end <= start]:
+            runs.remove(file)  # of a segment that is no longer there
+        if runs.files:
+            await self._fill_gaps(runs, start)
+        queues = self._tail.queues
+        position = -1
+        # A table may be newer than the runs when those at the end were lost; then an older one, or none, is right.
+        loaded = tables.load(TABLE, position_max=runs.end if runs.files else start)
+        if loaded is not None:
+            position, payload = loaded
+            load_table(payload, queues, runs.floors)
+        for file in runs.files:
+            if file.start >= position:
+                for entry in runs.open(file).directory():
+                    _apply(queues.ensure(entry.topic, entry.queue_id), entry.first, entry.unit_count, file.start, runs)
+                await self._clock.sleep(0)
+
+    async def _fill_gaps(self, runs: RunStore, start: int) -> None:
+        """Make the runs again that are missing before the last one."""
+        expected = start
+        for file in list(runs.files):
+            if file.start > expected:
+                await self._rebuild(runs, expected, file.start)
+            expected = max(expected, file.end)
+
+    async def _rebuild(self, runs: RunStore, start: int, end: int) -> None:
+        position = start
+        while position < end:
+            segment = self._segments.find(position)
+            if segment is None:
+                raise StoreCorruptError(_missing(position, end, "the index"))
+            stop = min(end, segment.end)
+            self._show("making the index again", position - start, end - start)
+            damages = await rebuild_run(self._disk, self._clock, self._segments, runs, position, stop)
+            if damages and not self._accept_damage:
+                raise StoreCorruptError(f"the log is damaged at {damages[0]}. {_HOW_TO_ACCEPT}")
+            self.report.notes += damages
+            self.report.rebuilt_bytes += stop - position
+            position = stop
+
+    def _check_reaches(self, position: int, what: str) -> None:
+        """The log must have a segment that holds `position`, or end there."""
+        if len(self._segments):
+            end = self._segments[-1].end
+            if position <= end:
+                return
+        elif position == 0:
+            return
+        else:
+            end = 0
+        raise StoreCorruptError(_missing(end, position, what))
+
+    @staticmethod
+    def _clamp(queues: QueueTable) -> None:
+        for queue in queues:
+            queue.min_offset = min(queue.min_offset, queue.next_offset)
+
+    # -- replay -------------------------------------------------------------------------------------------------
+
+    async def _replay_covered(self, runs: RunStore, covered: int) -> None:
+        """Give the views their records from the part of the log that is indexed, by way of the index."""
+        if self._replay_from >= covered:
+            return
+        queues = self._tail.queues
+        replayed = [
+            queue for topic in queues.topics() if topic in self._replay_topics for queue in queues.of_topic(topic)
+        ]
+        for number in range(runs.number_at(self._replay_from), len(runs.files)):
+            run = runs.open(runs.files[number])
+            positions = []
+            for queue in replayed:
+                entry = run.find(queue.topic, queue.queue_id)
+                if entry is not None:
+                    units = run.units(entry.first_unit, entry.end - entry.first)
+                    positions += [
+                        (position, queue)
+                        for position, size, _ in UNIT.iter_unpack(units)
+                        if size and position >= self._replay_from
+                    ]
+            positions.sort(key=lambda found: found[0])
+            for position, queue in positions:
+                self._replay_one(position, queue)
+            await self._clock.sleep(0)
+
+    def _replay_one(self, position: int, queue: LogQueue) -> None:
+        segment = self._segments.find(position)
+        record = (
+            check_record(segment, position) if segment is not None else ScanEnd(position, Stop.DAMAGE, "no segment")
+        )
+        if isinstance(record, ScanEnd):
+            message = f"the record at position {position}, which the views need, is damaged: {record.reason}"
+            if not self._accept_damage:
+                raise StoreCorruptError(f"{message}. {_HOW_TO_ACCEPT}")
+            self.report.damages.append(Damage(position, position, record.reason))
+            return
+        self._replay(ReplayedRecord(queue.topic, position, record))
+
+    # -- the tail -----------------------------------------------------------------------------------------------
+
+    async def _scan(self, covered: int) -> int:
+        """Read and index the log from `covered` on, and cut it where it ends."""
+        tail = self._tail
+        scanner = Scanner(
+            tail.queues,
+            tail.touched,
+            tail.marks,
+            replay=self._replay,
+            replay_topics=self._replay_topics,
+            replay_from=self._replay_from,
+        )
+        scanner.on_restart = self._index.runs.floors.__setitem__
+        position = covered
+        segment = self._segments.find(position)
+        while segment is not None:
+            end = await self._scan_segment(scanner, segment, position)
+            position = end.position
+            if end.stop is Stop.SEGMENT_END:
+                position = segment.end
+                self._advance(position, scanner)
+                if position - self._index.covered > 0 and self._segments.find(position) is not None:
+                    await self._index.write_run()
+            else:
+                resumed = await self._judge(segment, end)
+                if resumed is None:
+                    break
+                position = resumed
+                scanner.begin_block()
+            segment = self._segments.find(position)
+        self._advance(position, scanner)
+        self.report.scanned_bytes += position - covered
+        self.report.scanned_records += scanner.record_count
+        self.report.notes += scanner.jumps
+        return position
+
+    async def _scan_segment(self, scanner: Scanner, segment: Segment, position: int) -> ScanEnd:
+        yield_at = position + YIELD_BYTES
+        while True:
+            limit = self._index.covered + self._index.stretch_bytes
+            end = scanner.scan(segment, position, min(limit, segment.end))
+            position = end.position
+            if end.stop is not Stop.LIMIT:
+                return end
+            if position >= yield_at:
+                yield_at = position + YIELD_BYTES
+                self._show("reading the log", position, self._segments[-1].end)
+                await self._clock.sleep(0)
+            if position >= limit:
+                self._advance(position, scanner)
+                await self._index.write_run()
+
+    def _advance(self, position: int, scanner: Scanner) -> None:
+        self._tail.written_position = self._tail.max_position = position
+        self._tail.last_timestamp = max(self._tail.last_timestamp, scanner.last_timestamp)
+
+    def _show(self, phase: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(Progress(phase, done, total))
+
+    # -- the end of the log -------------------------------------------------------------------------------------
+
+    async def _judge(self, segment: Segment, end: ScanEnd) -> int | None:
+        """No valid record begins at `end`: cut the log there and return None, or return where it goes on."""
+        reason = end.reason or "zeros"
+        following = await self._records_behind(segment, end.position)
+        durable = max(self._replay_from, self._index.covered)
+        is_tail = end.position >= durable and (
+            following is None or following.last_position - end.position <= self._torn_bytes_max
+        )
+        if is_tail or following is None:
+            if end.position < durable:
+                raise StoreCorruptError(_missing(end.position, durable, "the stored views"))
+            self._cut(segment, end, following, reason)
+            return None
+        damage = Damage(end.position, following.first_position, reason)
+        message = (
+            f"the log is damaged at position {damage.position} (byte {damage.position - segment.start} of "
+            f"{segment.path}: {reason}), although {following.count} valid records follow from position {damage.end} "
+            f"on. What is between, {damage.end - damage.position} bytes, cannot be read"
+        )
+        if not self._accept_damage:
+            raise StoreCorruptError(f"{message}. {_HOW_TO_ACCEPT}")
+        self.report.damages.append(damage)
+        self.report.notes.append(message)
+        return damage.end
+
+    def _cut(self, segment: Segment, end: ScanEnd, following: "_Following | None", reason: str) -> None:
+        """End the log at `end`: zeros behind it, no later segments."""
+        if following is not None:
+            self._keep(segment, end.position, following.end)
+            self.report.cut_records = following.count
+        if following is not None or end.stop is Stop.DAMAGE:
+            self.report.cut_position = end.position
+            self.report.cut_reason = reason
+        assert segment.file is not None
+        segment.file.clear_from(end.position - segment.start)
+        self._disk.sync_now(segment.file)
+        if self._segments[-1] is not segment:
+            while self._segments[-1] is not segment:
+                self._segments.remove(self._segments[-1])
+            self._disk.sync_folder(self._segments.folder)
+
+    def _keep(self, segment: Segment, start: int, end: int) -> None:
+        """Keep the bytes `[start, end)` of the log, which are cut, in a file of their own."""
+        folder = f"{self._root}/cut"
+        self._disk.make_folder(folder)
+        path = f"{folder}/{position_name(start)}"
+        self._disk.remove(path)
+        file = self._disk.open(path, create_size=end - start)
+        current: Segment | None = segment
+        position = start
+        while current is not None and position < end:
+            assert current.view is not None
+            stop = min(end, current.end)
+            file.write_at(position - start, current.view[position - current.start : stop - current.start])
+            position = stop
+            current = self._segments.find(position)
+        self._disk.sync_now(file)
+        file.close()
+        self._disk.sync_folder(folder)
+        self.report.cut_file = path
+
+    async def _records_behind(self, segment: Segment, position: int) -> "_Following | None":
+        """The valid records behind a position where none begins, or None when there are none."""
+        found: _Following | None = None
+        current: Segment | None = segment
+        while current is not None:
+            at = next_valid(current, position)
+            while at is not None:
+                record = check_record(current, at)
+                if isinstance(record, ScanEnd):
+                    at = next_valid(current, at + 1) if record.stop is not Stop.SEGMENT_END else None
+                    continue
+                if found is None:
+                    found = _Following(at)
+                found.add(at, record.size)
+                at += record.size
+                if found.count % 1000 == 0:
+                    await self._clock.sleep(0)
+            current = self._segments.after(current)
+            if current is not None:
+                current = self._segments.find(current.start)
+                position = current.start if current is not None else position
+        return found
+
+
+class _Following:
+    """Valid records behind a damaged place."""
+
+    def __init__(self, position: int) -> None:
+        self.first_position = self.last_position = position
+        self.end = position
+        self.count = 0
+
+    def add(self, position: int, size: int) -> None:
+        self.last_position = position
+        self.end = position + size
+        self.count += 1
+
+
+_HOW_TO_ACCEPT = (
+    "Restore the file from a copy or a replica; or start with store.accept_damage=true to go on without what is lost"
+)
+
+
+def _missing(end: int, position: int, what: str) -> str:
+    return (
+        f"the log ends at position {end}, but {what} cover it up to {position}: {position - end} bytes that were "
+        f"durable are missing. Restore the files of commitlog/, or remove index/ and views/ to go on without them"
+    )
+
+
+def _apply(queue: LogQueue, first: int, count: int, run_start: int, runs: RunStore) -> None:
+    """Bring a queue up to the end of a run that it is in."""
+    if first != queue.next_offset:
+        if queue.last_run >= 0 or queue.next_offset:
+            runs.floors[queue] = run_start
+        queue.min_offset = first
+    queue.next_offset = first + count
+    queue.last_run = run_start
