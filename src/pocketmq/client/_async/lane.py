@@ -131,6 +131,7 @@ class QueueLane:
         "_single_head",
         "_tasks",
         "_waiting",
+        "_what",
         "queue",
     )
 
@@ -143,6 +144,7 @@ class QueueLane:
         address_of: Callable[[str], str | None],
     ) -> None:
         self.queue = queue
+        self._what = f"send to {queue.topic}"
         self._remoting = remoting
         self._clock = clock
         self._options = options
@@ -306,7 +308,7 @@ class QueueLane:
 
     def _refused(self, shipment: _Shipment, answer: Command) -> None:
         entries = shipment.entries
-        error = error_of(answer, f"send to {self.queue.topic}", shipment.address)
+        error = error_of(answer, self._what, shipment.address)
         if len(entries) == 1 or answer.code in NOT_THE_BATCH:
             self._fail(entries, error)
             return
@@ -318,7 +320,7 @@ class QueueLane:
     def _stored(self, shipment: _Shipment, answer: Command) -> None:
         entries = shipment.entries
         try:
-            header = read_header(answer, SendMessageResponseHeader, f"send to {self.queue.topic}", shipment.address)
+            header = read_header(answer, SendMessageResponseHeader, self._what, shipment.address)
         except PocketMQError as error:
             self._fail(entries, error)
             return

@@ -125,6 +125,7 @@ class Producer:
         """Send one message and wait until it is stored. `only`: in this queue, wherever else there would be room."""
         if timeout_s is None:
             timeout_s = self._options.send_timeout_s
+        deadline = self._clock.monotonic() + timeout_s
         size = len(message.body) + MESSAGE_OVERHEAD_BYTES
         queues = self._queues.get(message.topic)
         if queues is None:
@@ -147,7 +148,7 @@ class Producer:
             try:
                 receipt = await queue.write(message, timeout_s)
             except PocketMQError as error:
-                return await self._try_again(message, queue, error, timeout_s, retries, only)
+                return await self._try_again(message, queue, error, deadline, retries, only)
             if not health.all_well:
                 health.succeeded(queue.queue.broker_name)
             return receipt
@@ -165,7 +166,7 @@ class Producer:
         message: Message,
         queue: WritableQueue,
         error: PocketMQError,
-        timeout_s: float,
+        deadline: float,
         retries: int | None,
         only: MessageQueue | None,
     ) -> SendReceipt:
@@ -174,7 +175,6 @@ class Producer:
         An attempt that never reached a broker is no attempt: it costs time only.
         """
         left = self._options.send_retries if retries is None else retries
-        deadline = self._clock.monotonic() + timeout_s
         pause_s = PAUSE_FIRST_S
         tried = {queue.queue.broker_name}
         while True:
@@ -245,6 +245,7 @@ class Producer:
         self, message: Message, queue: WritableQueue, timeout_s: float | None, retries: int | None
     ) -> SendReceipt:
         timeout_s = self._options.send_timeout_s if timeout_s is None else timeout_s
+        deadline = self._clock.monotonic() + timeout_s
         size = len(message.body) + MESSAGE_OVERHEAD_BYTES
         if len(message.body) > self._options.message_bytes_max:
             raise too_large(len(message.body), self._options.message_bytes_max)
@@ -253,7 +254,7 @@ class Producer:
             try:
                 return await queue.write(self.complete(message), timeout_s)
             except PocketMQError as error:
-                return await self._try_again(message, queue, error, timeout_s, retries, None)
+                return await self._try_again(message, queue, error, deadline, retries, None)
         finally:
             self._admission.leave(size)
 
