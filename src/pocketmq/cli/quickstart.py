@@ -29,7 +29,7 @@ async def _tell() -> int:
     began = time.perf_counter()
     async with AsyncEmbeddedServer() as server:
         _say(
-            f"started a name server and a broker in memory ({_ms(began)}); any RocketMQ client could use {server.namesrv}"
+            f"started a name server and a broker in memory ({_ms(began)}); RocketMQ clients could use {server.namesrv}"
         )
         async with pocketmq.connect(server.namesrv) as client:
             await _send(client)
