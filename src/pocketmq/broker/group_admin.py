@@ -9,6 +9,7 @@ from pocketmq.broker.attributes import GROUP_ATTRIBUTES, as_edits, edit_attribut
 from pocketmq.broker.topic_admin import page
 from pocketmq.model.config import DataVersion, GroupConfig
 from pocketmq.model.errors import PocketMQError
+from pocketmq.model.names import check_group
 from pocketmq.views.journal import GroupForbidden
 from pocketmq.wire.codes import ResponseCode
 
@@ -177,6 +178,7 @@ class GroupAdmin:
         )
 
     def _edited(self, config: GroupConfig) -> GroupConfig:
+        check_group(config.group_name)
         existing = self._groups.get(config.group_name)
         current = existing.attributes if existing is not None else {}
         attributes = edit_attributes(current, as_edits(config.attributes), GROUP_ATTRIBUTES, create=existing is None)

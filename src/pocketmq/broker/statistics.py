@@ -42,7 +42,7 @@ class Totals(NamedTuple):
     messages_sent_back: int
     messages_to_dead_letter: int
     message_sizes: tuple[int, ...]
-    """Messages by size class, see `MESSAGE_SIZES`."""
+    """Messages by size class, see `MESSAGE_SIZES`; each counts as the average of its topic at that time."""
 
 
 class TopicNumbers(NamedTuple):
@@ -131,10 +131,6 @@ class Statistics:
     def count_in(self, topic: str, messages: int, size_bytes: int) -> None:
         """`messages` of together `size_bytes` were stored in `topic` by one call."""
         self.topic(topic).add(messages, size_bytes)
-        self.total_in.add(messages, size_bytes)
-        self.message_sizes[bisect_left(MESSAGE_SIZES, size_bytes // messages if messages > 1 else size_bytes)] += (
-            messages
-        )
 
     def count_out(self, topic: str, group: str, messages: int, size_bytes: int) -> None:
         """`group` was given `messages` of together `size_bytes` from `topic` in one answer; 0: it found nothing."""
@@ -168,6 +164,7 @@ class Statistics:
     def sample(self) -> None:
         """Remember all counters as they are now."""
         now_ms = self._clock.time_ms()
+        self._sum_up()
         for series in self._topics.values():
             series.sample(now_ms)
         for counters in self._groups.values():
@@ -186,6 +183,19 @@ class Statistics:
     def _tick(self) -> None:
         self._timer = self._clock.call_later(SAMPLE_INTERVAL_S, self._tick)
         self.sample()
+
+    def _sum_up(self) -> None:
+        """Bring the totals up to the topics' counters."""
+        for series in (*self._topics.values(), self._lost_topic):
+            self._take(series)
+
+    def _take(self, series: Series) -> None:
+        messages, size_bytes, merged = series.take_new()
+        if messages:
+            self.total_in.messages += messages
+            self.total_in.size_bytes += size_bytes
+            self.total_in.merged += merged
+            self.message_sizes[bisect_left(MESSAGE_SIZES, size_bytes // messages)] += messages
 
     def _now(self) -> tuple[int, int, int, int]:
         return self.total_in.messages, self.total_out.messages, self.gets_missed, self.total_out.size_bytes
@@ -231,6 +241,7 @@ class Statistics:
         if what == "TOPIC_PUT":
             found = self._topics.get(key)
         elif what == "BROKER_PUT":
+            self._sum_up()
             found = self.total_in
         elif what == "BROKER_GET":
             found = self.total_out
@@ -245,6 +256,7 @@ class Statistics:
 
     def snapshot(self) -> StatisticsSnapshot:
         """All numbers as they are now."""
+        self._sum_up()
         totals = Totals(
             self.total_in.messages,
             self.total_in.size_bytes,
@@ -269,7 +281,9 @@ class Statistics:
 
     def forget_topic(self, topic: str) -> None:
         """The topic was deleted."""
-        self._topics.pop(topic, None)
+        series = self._topics.pop(topic, None)
+        if series is not None:
+            self._take(series)
         for key in [key for key in self._groups if key[0] == topic]:
             del self._groups[key]
 
@@ -280,6 +294,7 @@ class Statistics:
 
     def _rates(self, which: int) -> Rates:
         now_ms = self._clock.time_ms()
+        self._sum_up()
         value = self._now()[which]
         ten_seconds, minute, ten_minutes = (
             self._rate(which, value, now_ms, window_ms) for window_ms in (10_000, 60_000, 600_000)

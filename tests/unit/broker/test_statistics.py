@@ -144,6 +144,7 @@ def test_an_unknown_counter_is_none(statistics: Statistics, name: str, key: str)
 
 def test_the_snapshot_holds_everything(statistics: Statistics) -> None:
     statistics.count_in("t", 2, 2 * 5000)
+    statistics.sample()
     statistics.count_in("t", 1, 10)
     statistics.count_out("t", "g", 3, 10_010)
     statistics.count_sent_back("t", "g", dead=True)

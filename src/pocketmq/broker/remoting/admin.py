@@ -94,9 +94,9 @@ class AdminRequests:
         windows = (series.minute(now_ms), series.hour(now_ms), series.day(now_ms))
         return success_body(command, BrokerStatsData(*(_item(window, of_bytes) for window in windows)))
 
-    def clean_up(self, connection: "RemotingConnection", command: Command) -> Answer:
+    async def clean_up(self, connection: "RemotingConnection", command: Command) -> Answer:
         """CLEAN_EXPIRED_CONSUMEQUEUE 306 and DELETE_EXPIRED_COMMITLOG 329: do now what retention does by itself."""
-        self._broker.log.clean_up()
+        await self._broker.log.retention.check()
         return success(command)
 
 
@@ -133,5 +133,5 @@ def register(dispatcher: Dispatcher, broker: "Broker") -> None:
     dispatcher.on(RequestCode.GET_BROKER_CONFIG, requests.settings)
     dispatcher.on(RequestCode.GET_BROKER_RUNTIME_INFO, requests.runtime)
     dispatcher.on(RequestCode.VIEW_BROKER_STATS_DATA, requests.statistics)
-    dispatcher.on(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, requests.clean_up)
-    dispatcher.on(RequestCode.DELETE_EXPIRED_COMMITLOG, requests.clean_up)
+    dispatcher.on_async(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, requests.clean_up)
+    dispatcher.on_async(RequestCode.DELETE_EXPIRED_COMMITLOG, requests.clean_up)
