@@ -311,13 +311,11 @@ BAD_STREAMS = [
     BadStream("json header nested too deep", frame(b'{"code":105,"x":' + b"[" * 100_000), "the JSON header of a frame"),
     BadStream("binary header cut off", frame(bytes(12), kind=1), "the binary header of a frame cannot be read"),
     BadStream(
-        "binary header with a negative remark", frame(binary(remark=b"\xff\xff\xff\xff"), kind=1), "text of -1 bytes"
+        "binary header with a negative remark", frame(binary(remark=b"\xff\xff\xff\xff"), kind=1), "remark of -1 bytes"
     ),
-    BadStream("binary remark beyond the header", frame(binary(remark=b"\0\0\0\x0f"), kind=1), "text of 15 bytes"),
-    BadStream(
-        "binary fields beyond the header", frame(binary(ext=b"\0\0\0\x07\0\x01k"), kind=1), "claims 7 bytes of fields"
-    ),
-    BadStream("binary fields of negative length", frame(binary(ext=b"\xff\xff\xff\xff"), kind=1), "claims -1 bytes"),
+    BadStream("binary remark beyond the header", frame(binary(remark=b"\0\0\0\x0f"), kind=1), "remark of 15 bytes"),
+    BadStream("binary fields beyond the header", frame(binary(ext=b"\0\0\0\x07\0\x01k"), kind=1), "7 bytes of fields"),
+    BadStream("binary fields of negative length", frame(binary(ext=b"\xff\xff\xff\xff"), kind=1), "-1 bytes of fields"),
     BadStream(
         "binary field name of negative length",
         frame(binary(ext=text_bytes(b"\xff\xffk\0\0\0\0")), kind=1),
@@ -326,7 +324,7 @@ BAD_STREAMS = [
     BadStream(
         "binary field value beyond the fields",
         frame(binary(ext=text_bytes(b"\0\x01k\0\0\0\x09v")), kind=1),
-        "text of 9 bytes",
+        "value of 9 bytes",
     ),
     BadStream(
         "binary field name that is not UTF-8",

@@ -288,6 +288,7 @@ def response_name(code: int) -> str:
 
 
 _LANGUAGE_NAMES = {language.value: language.name for language in LanguageCode}
+_LANGUAGE_NUMBERS = {name: number for number, name in _LANGUAGE_NAMES.items()}
 
 
 def language_name(language: object) -> str:
@@ -295,3 +296,8 @@ def language_name(language: object) -> str:
     if isinstance(language, str):
         return language or "OTHER"
     return _LANGUAGE_NAMES.get(language, "OTHER") if isinstance(language, int) else "OTHER"
+
+
+def language_number(name: str) -> int:
+    """The number of a language; that of `OTHER` for names that have none."""
+    return _LANGUAGE_NUMBERS.get(name, LanguageCode.OTHER)

@@ -15,13 +15,13 @@ above reads one form.
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import msgspec
 
 from pocketmq.model.errors import ProtocolError, UsageError
-from pocketmq.wire.codes import CURRENT_VERSION, LanguageCode, language_name
+from pocketmq.model.limits import FRAME_BYTES_MAX
+from pocketmq.wire.codes import CURRENT_VERSION, language_name, language_number
 from pocketmq.wire.headers.base import Header, HeaderT, Int32, decode_header, to_json, to_text
 
 JSON = 0
@@ -34,7 +34,10 @@ OUR_LANGUAGE = "PYTHON"
 
 _NO_EXT = msgspec.Raw(b"{}")
 
-_BINARY_HEAD = struct.Struct(">hbhii")
+_BINARY_HEAD = struct.Struct(">hbhiii")
+_unpack_binary_head = _BINARY_HEAD.unpack_from
+_unpack_int32 = struct.Struct(">i").unpack_from
+_unpack_int16 = struct.Struct(">h").unpack_from
 _FRAME_HEAD = struct.Struct(">II")
 
 
@@ -75,16 +78,21 @@ class Command(msgspec.Struct, gc=False):
 
     def header(self, kind: type[HeaderT]) -> HeaderT:
         """Decode the extension fields as `kind`; HeaderError names a required field that is missing or unreadable."""
+        decode = _header_decoders.get(kind) or _header_decoder(kind)
         try:
-            header: HeaderT = _header_decoder(kind)(self.raw_ext)
+            header: HeaderT = decode(self.raw_ext)
             return header
         except (msgspec.DecodeError, RecursionError):
             return decode_header(kind, self.ext())
 
 
-@cache
-def _header_decoder(kind: type[HeaderT]) -> Callable[[msgspec.Raw], HeaderT]:
-    return msgspec.json.Decoder(kind, strict=False).decode
+_header_decoders: dict[type[Header], Callable[[msgspec.Raw], Any]] = {}
+"""Made when a kind is first asked for."""
+
+
+def _header_decoder(kind: type[Header]) -> Callable[[msgspec.Raw], Any]:
+    decode = _header_decoders[kind] = msgspec.json.Decoder(kind, strict=False).decode
+    return decode
 
 
 def _ext_of_any(raw: msgspec.Raw) -> dict[str, str]:
@@ -102,61 +110,55 @@ def _ext_of_any(raw: msgspec.Raw) -> dict[str, str]:
 _decode_envelope = msgspec.json.Decoder(Command, strict=False).decode
 
 
-def decode_command(serialize_type: int, header: bytes, body: bytes) -> Command:
-    """Decode one frame's header. Raises ProtocolError when the header is not what `serialize_type` says."""
-    if serialize_type == JSON:
-        try:
-            command = _decode_envelope(header)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ProtocolError(f"the JSON header of a frame cannot be read: {error}", cause=error) from None
-        command.serialize_type = JSON
-    elif serialize_type == ROCKETMQ:
-        command = _decode_binary(header)
-    else:
-        raise ProtocolError(f"header kind {serialize_type} is neither JSON (0) nor ROCKETMQ (1)")
-    command.body = body
+def decode_json(header: bytes) -> Command:
+    """A command without its body, from a JSON header. Raises ProtocolError when it is none."""
+    try:
+        command = _decode_envelope(header)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError(f"the JSON header of a frame cannot be read: {error}", cause=error) from None
+    # No peer decides this one, nor the body, which the caller sets.
+    command.serialize_type = JSON
     return command
 
 
-def _decode_binary(header: bytes) -> Command:
+def decode_binary(header: bytes) -> Command:
+    """A command without its body, from a ROCKETMQ binary header. Raises ProtocolError when it is none."""
+    size = len(header)
     try:
-        code, language, version, opaque, flag = _BINARY_HEAD.unpack_from(header, 0)
-        remark, offset = _take_text(header, _BINARY_HEAD.size)
-        (ext_length,) = _INT32.unpack_from(header, offset)
+        code, language, version, opaque, flag, remark_length = _unpack_binary_head(header, 0)
+        offset = _BINARY_HEAD.size + remark_length
+        if remark_length < 0 or offset > size:
+            raise ProtocolError(f"a binary header of {size} bytes announces a remark of {remark_length} bytes")
+        remark = header[_BINARY_HEAD.size : offset].decode() if remark_length else None
+        (ext_length,) = _unpack_int32(header, offset)
         offset += 4
-        end = offset + ext_length
-        if ext_length < 0 or end > len(header):
-            raise ProtocolError(f"a binary header of {len(header)} bytes claims {ext_length} bytes of fields")
-        ext = {}
-        while offset < end:
-            (key_length,) = _INT16.unpack_from(header, offset)
-            value_at = offset + 2 + key_length
-            if key_length < 0 or value_at > end:
-                raise ProtocolError(f"a binary header has a field name of {key_length} bytes")
-            value, next_offset = _take_text(header, value_at)
-            if next_offset > end:
-                raise ProtocolError("a field of a binary header reaches beyond the fields")
-            ext[header[offset + 2 : value_at].decode()] = value
-            offset = next_offset
+        if ext_length < 0 or offset + ext_length > size:
+            raise ProtocolError(f"a binary header of {size} bytes announces {ext_length} bytes of fields")
+        ext = _decode_binary_ext(header, offset, offset + ext_length) if ext_length else None
     except (struct.error, UnicodeDecodeError) as error:
         raise ProtocolError(f"the binary header of a frame cannot be read: {error}", cause=error) from None
-    command = Command(code, opaque, flag, version, language, remark or None)
+    command = Command(code, opaque, flag, version, language, remark)
     command.serialize_type = ROCKETMQ
     if ext:
         command.raw_ext = msgspec.Raw(to_json(ext).encode())
     return command
 
 
-_INT32 = struct.Struct(">i")
-_INT16 = struct.Struct(">h")
-
-
-def _take_text(header: bytes, offset: int) -> tuple[str, int]:
-    (length,) = _INT32.unpack_from(header, offset)
-    offset += 4
-    if length < 0 or offset + length > len(header):
-        raise ProtocolError(f"a binary header of {len(header)} bytes claims a text of {length} bytes")
-    return header[offset : offset + length].decode(), offset + length
+def _decode_binary_ext(header: bytes, offset: int, end: int) -> dict[str, str]:
+    ext = {}
+    while offset < end:
+        (key_length,) = _unpack_int16(header, offset)
+        offset += 2
+        value_at = offset + key_length + 4
+        if key_length < 0 or value_at > end:
+            raise ProtocolError(f"a binary header has a field name of {key_length} bytes")
+        (value_length,) = _unpack_int32(header, value_at - 4)
+        value_end = value_at + value_length
+        if value_length < 0 or value_end > end:
+            raise ProtocolError(f"a binary header has a field value of {value_length} bytes")
+        ext[header[offset : value_at - 4].decode()] = header[value_at:value_end].decode()
+        offset = value_end
+    return ext
 
 
 def encode_request(
@@ -253,6 +255,10 @@ def encode_head(
             f'{{"code":{code},{fields}"flag":{flag},"language":"{language}","opaque":{opaque},{note}"version":{version}}}'
         ).encode()
     length = len(data)
+    if length + body_length > FRAME_BYTES_MAX - 8:
+        raise UsageError(
+            f"a frame of {length + body_length + 8} bytes is too large; at most {FRAME_BYTES_MAX} are allowed"
+        )
     return _FRAME_HEAD.pack(4 + length + body_length, serialize_type << 24 | length) + data
 
 
@@ -269,11 +275,9 @@ def _encode_binary(
             raise UsageError(f"a header field name of {len(key_bytes)} bytes does not fit into a binary header")
         fields += (len(key_bytes).to_bytes(2, "big"), key_bytes, len(value_bytes).to_bytes(4, "big"), value_bytes)
     ext_bytes = b"".join(fields)
-    language_number = LanguageCode[language] if language in LanguageCode.__members__ else LanguageCode.OTHER
     return b"".join(
         (
-            _BINARY_HEAD.pack(code, language_number, version, opaque, flag),
-            len(remark_bytes).to_bytes(4, "big"),
+            _BINARY_HEAD.pack(code, language_number(language), version, opaque, flag, len(remark_bytes)),
             remark_bytes,
             len(ext_bytes).to_bytes(4, "big"),
             ext_bytes,

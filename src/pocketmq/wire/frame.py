@@ -4,9 +4,9 @@ import struct
 
 from pocketmq.model.errors import ProtocolError
 from pocketmq.model.limits import FRAME_BYTES_MAX
-from pocketmq.wire.command import Command, decode_command
+from pocketmq.wire.command import Command, decode_binary, decode_json
 
-_HEAD = struct.Struct(">iI")
+_unpack_head = struct.Struct(">iI").unpack_from
 _INT32 = struct.Struct(">i")
 
 _LOOKS_LIKE = (
@@ -69,21 +69,26 @@ class CommandReader:
     def _cut(self, data: bytes) -> list[Command]:
         commands: list[Command] = []
         append = commands.append
-        decode = decode_command
+        total_max = self._frame_bytes_max - 4
         offset = 0
         end = len(data)
         while end - offset >= 8:
-            total, kind_and_length = _HEAD.unpack_from(data, offset)
+            total, kind_and_length = _unpack_head(data, offset)
             header_at = offset + 8
             frame_end = offset + 4 + total
             body_at = header_at + (kind_and_length & 0xFFFFFF)
-            if not 4 <= total <= self._frame_bytes_max - 4 or body_at > frame_end or kind_and_length >= 0x2000000:
+            if not 4 <= total <= total_max or body_at > frame_end or kind_and_length >= 0x2000000:
                 raise self._refusal(data, offset, total, kind_and_length)
             if frame_end > end:
                 self._wanted = 4 + total
                 self._buffer += data[offset:]
                 return commands
-            append(decode(kind_and_length >> 24, data[header_at:body_at], data[body_at:frame_end]))
+            if kind_and_length < 0x1000000:
+                command = decode_json(data[header_at:body_at])
+            else:
+                command = decode_binary(data[header_at:body_at])
+            command.body = data[body_at:frame_end]
+            append(command)
             offset = frame_end
         if offset < end:
             self._wanted = 4

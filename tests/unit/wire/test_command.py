@@ -130,3 +130,8 @@ def test_names_of_codes_and_languages() -> None:
     assert response_name(-7) == "-7"
     assert language_name("GO") == language_name(9) == "GO"
     assert language_name(127) == language_name(None) == language_name("") == "OTHER"
+
+
+def test_frame_that_every_peer_would_refuse_is_not_written() -> None:
+    with pytest.raises(UsageError, match="too large"):
+        encode_response_head(7, 0, None, {}, 16_777_216)
