@@ -208,9 +208,7 @@ class ScriptedBroker:
 
     def notify(self, group: str) -> None:
         for connection in self.members[group]:
-            connection.write(
-                encode_request(Code.NOTIFY_CONSUMER_IDS_CHANGED, 0, {"consumerGroup": group}, oneway=True)
-            )
+            connection.write(encode_request(Code.NOTIFY_CONSUMER_IDS_CHANGED, 0, {"consumerGroup": group}, oneway=True))
 
     def _unregister(self, connection: RemotingConnection, command: Command, ext: dict[str, str]) -> bytes:
         group = ext.get("consumerGroup")
@@ -284,6 +282,7 @@ class ScriptedBroker:
         Code.UPDATE_CONSUMER_OFFSET: _store_position,
         Code.GET_MAX_OFFSET: _end,
         Code.GET_MIN_OFFSET: _zero,
+        Code.SEARCH_OFFSET_BY_TIMESTAMP: _end,
         Code.CONSUMER_SEND_MSG_BACK: _give_back,
         Code.LOCK_BATCH_MQ: _lock,
         Code.UNLOCK_BATCH_MQ: _unlock,
@@ -383,5 +382,3 @@ async def until(condition: Callable[[], bool], clock: VirtualClock, seconds: flo
 def until_fixture() -> Callable[..., Coroutine[Any, Any, None]]:
     """Wait for a condition on virtual time."""
     return until
-
-

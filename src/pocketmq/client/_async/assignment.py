@@ -43,6 +43,7 @@ class Assignment:
         self._allocator = allocator
         self._drain_s = drain_s
         self._readers: dict[MessageQueue, QueueReader] = {}
+        self._at_first: dict[str, TopicRoute | None] = {}
         self._leaving: dict[MessageQueue, asyncio.Task[None]] = {}
         self._lock = asyncio.Lock()
         self._timer: Cancellable | None = None
@@ -91,7 +92,17 @@ class Assignment:
     async def find_routes(self) -> None:
         """Learn where the topics are. Raises PocketMQError when no name server answers."""
         for topic in self._consumer.subscriptions:
-            await self._route(topic)
+            self._at_first[topic] = await self._route(topic)
+
+    def is_newer_than_us(self, queue: MessageQueue) -> bool:
+        """Whether a queue was made after this consumer joined: then "from the last message on" means all of it."""
+        if queue.topic not in self._at_first:
+            return False
+        route = self._at_first[queue.topic]
+        if route is None:
+            return True
+        # A broker that was not in the route may have been down only, and its queues be old.
+        return queue.broker_name in route.brokers and queue not in route.readable
 
     async def _route(self, topic: str) -> TopicRoute | None:
         try:

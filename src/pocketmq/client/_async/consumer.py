@@ -311,7 +311,7 @@ class Consumer:
             return stored
         offsets = self.core.offsets
         where = self.options.from_where
-        if where == "first" or queue.topic.startswith(RETRY_PREFIX):
+        if where == "first" or queue.topic.startswith(RETRY_PREFIX) or self.assignment.is_newer_than_us(queue):
             return await offsets.first(queue)
         if where == "last":
             return await offsets.end(queue)
@@ -326,9 +326,12 @@ class Consumer:
         if self.broadcasting:
             logger.warning("message %s is lost to this instance: broadcasting knows no retry", message.message_id)
             return reader.ack(message)
-        if self.orderly and not dead and not self._retries.used_up(message):
-            self._pause(reader, message, self.options.suspend_s if delay_s is None else delay_s)
-            return True
+        if self.orderly and not dead:
+            # The attempts were made here, so the broker does not know of them.
+            dead = self._retries.used_up(message)
+            if not dead:
+                self._pause(reader, message, self.options.suspend_s if delay_s is None else delay_s)
+                return True
         try:
             await self._retries.give_back(message, reader.queue, delay_s, dead)
         except PocketMQError as error:
