@@ -63,7 +63,8 @@ class BrokerSettings(msgspec.Struct, kw_only=True):
         float, Setting(java="registerBrokerTimeoutMills", unit="s", doc="How long it waits for a name server.")
     ] = 24.0
     client_expire_s: Annotated[
-        float, Setting(unit="s", doc="A connection that says nothing for this long is closed.")
+        float,
+        Setting(java="channelExpiredTimeout", unit="s", doc="A connection that says nothing for this long is closed."),
     ] = 120.0
     queue_lock_s: Annotated[float, Setting(unit="s", doc="How long a queue lock lasts without renewal.")] = 60.0
     long_polling: Annotated[
@@ -132,10 +133,22 @@ class StoreSettings(msgspec.Struct, kw_only=True):
         float, Setting(java="diskMaxUsedSpaceRatio", unit="%", dynamic=True, doc="Above this, old segments go early.")
     ] = 75.0
     disk_used_clean: Annotated[
-        float, Setting(unit="%", dynamic=True, doc="Above this, old segments go at once, whatever their age.")
+        float,
+        Setting(
+            java="diskSpaceCleanForciblyRatio",
+            unit="%",
+            dynamic=True,
+            doc="Above this, old segments go at once, whatever their age.",
+        ),
     ] = 85.0
     disk_used_refuse: Annotated[
-        float, Setting(unit="%", dynamic=True, doc="Above this, writes are refused with code 14.")
+        float,
+        Setting(
+            java="diskSpaceWarningLevelRatio",
+            unit="%",
+            dynamic=True,
+            doc="Above this, writes are refused with code 14.",
+        ),
     ] = 90.0
     accept_damage: Annotated[
         bool, Setting(doc="Start although part of the log is damaged: what is damaged is left out, and reported.")

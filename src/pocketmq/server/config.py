@@ -1,21 +1,43 @@
 """Settings of a process: defaults, then a file, then the environment, then `--set`; the later ones win.
 
 A file is TOML with sections, or Java properties (`broker.conf`, `namesrv.conf`) as they are; which one is told from its
-content. Both take our names and Java's. A name that nobody knows is refused with the nearest right one; one that Java
-knows and that means nothing here is passed over with a warning.
+name and content. Both take our names and Java's. A name that nobody knows is refused with the nearest right one; one
+that Java knows and that means nothing here is passed over with a warning.
 """
 
+import contextlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pocketmq.model.errors import SettingError
-from pocketmq.model.setting_table import Value, find, get_value, read_value, rows, set_value, write_value
+from pocketmq.model.errors import PocketMQError, SettingError
+from pocketmq.model.java_properties import parse_properties
+from pocketmq.model.setting_table import (
+    PORT_OFF,
+    Value,
+    find,
+    get_value,
+    read_value,
+    rows,
+    set_value,
+    unknown,
+    write_value,
+)
 from pocketmq.model.settings import Settings
-from pocketmq.server.java_names import HARMLESS_JAVA_NAMES
+from pocketmq.net.addresses import parse_addresses
 
 ENVIRONMENT_PREFIX = "POCKETMQ__"
+FILE_BYTES_MAX = 1024 * 1024
+FAST_PORT_DISTANCE = 2
+
+
+class Assignment(NamedTuple):
+    """One setting as somebody wrote it, and where."""
+
+    name: str
+    value: Value
+    place: str
 
 
 def load_settings(
@@ -31,23 +53,87 @@ def load_settings(
     SettingError for what cannot be, and for a file that cannot be read.
     """
     settings = Settings()
-    warnings: list[str] = []
     prefer = tuple(prefer)
-    for source, pairs in (
-        (f"the file {file}", _file_pairs(file)),
-        ("the environment", _environment_pairs(environment or {})),
-        ("--set", _assignment_pairs(assignments)),
-    ):
-        for name, value in pairs:
+    strangers: list[Assignment] = []
+    for assignment in (*_from_file(file), *_from_environment(environment or {}), *_from_options(assignments)):
+        with _told_where(assignment):
             try:
-                row, java = find(name, prefer=prefer)
-            except SettingError as error:
-                if name.rpartition(".")[2] in HARMLESS_JAVA_NAMES:
-                    warnings.append(f"{name} in {source} has no meaning here and is ignored")
-                    continue
-                raise SettingError(f"{error.message} (in {source})") from None
-            set_value(settings, row, read_value(row, value, java=java))
-    return settings, warnings
+                row, java = find(assignment.name, prefer=prefer)
+            except SettingError:
+                strangers.append(assignment)
+                continue
+            set_value(settings, row, read_value(row, assignment.value, java=java))
+    ignored: dict[str, None] = {}
+    for assignment in strangers:
+        with _told_where(assignment):
+            if not _means_nothing_new(settings, assignment.name, assignment.value):
+                ignored[assignment.name] = None
+    if not ignored:
+        return settings, []
+    return settings, [f"these Java settings have no counterpart here and are ignored: {', '.join(ignored)}"]
+
+
+@contextlib.contextmanager
+def _told_where(assignment: Assignment) -> Iterator[None]:
+    try:
+        yield
+    except SettingError as error:
+        raise SettingError(f"{error.message} (in {assignment.place})") from None
+
+
+def _means_nothing_new(settings: Settings, name: str, value: Value) -> bool:
+    """True for what PocketMQ does anyway, False for what has no meaning here. Raises SettingError for all else."""
+    # Only for names that are not in the table: most processes never load these lists.
+    from pocketmq.server.java_names import HARMLESS_JAVA_NAMES, REFUSED_UNLESS
+
+    java = name.rpartition(".")[2]
+    if java == "storePathCommitLog":
+        folder = f"{settings.store.data_dir.rstrip('/')}/commitlog"
+        if str(value).rstrip("/") != folder:
+            raise SettingError(
+                f"{name} cannot be {value!r}: the log is always in commitlog/ of storePathRootDir, {folder}"
+            )
+        return True
+    if java in REFUSED_UNLESS:
+        accepted, reason = REFUSED_UNLESS[java]
+        text = str(value).lower() if isinstance(value, bool) else str(value).strip()
+        if text not in accepted:
+            raise SettingError(f"{name} cannot be {text!r}: {reason}")
+        return True
+    if java in HARMLESS_JAVA_NAMES:
+        return False
+    raise SettingError(unknown(name, HARMLESS_JAVA_NAMES))
+
+
+def check_settings(settings: Settings) -> None:
+    """What must hold between settings, and what a single value cannot show. Raises SettingError."""
+    broker, store = settings.broker, settings.store
+    if broker.id != 0:
+        raise SettingError("broker.id must be 0: there are no replicas yet")
+    for name, text in (("broker.cluster", broker.cluster), ("broker.name", broker.name)):
+        if not text or any(c.isspace() or c in ";,:" for c in text):
+            raise SettingError(f"{name} cannot be {text!r}: expected a word without blanks, semicolons and colons")
+    if PORT_OFF < broker.port <= FAST_PORT_DISTANCE and broker.port != 0:
+        raise SettingError(f"broker.port cannot be {broker.port}: the fast port is {FAST_PORT_DISTANCE} below it")
+    try:
+        parse_addresses(broker.namesrv)
+    except PocketMQError as error:
+        raise SettingError(f"broker.namesrv: {error.message}") from None
+    if not store.disk_used_max <= store.disk_used_clean <= store.disk_used_refuse:
+        raise SettingError(
+            "store.disk_used_max, disk_used_clean and disk_used_refuse must not fall: "
+            f"{store.disk_used_max:g}, {store.disk_used_clean:g}, {store.disk_used_refuse:g}"
+        )
+    ports: dict[int, str] = {}
+    for name, port in (
+        ("namesrv.port", settings.namesrv.port),
+        ("broker.port", broker.port),
+        ("the broker's fast port, two below broker.port,", broker.port - FAST_PORT_DISTANCE),
+        ("http.port", settings.http.port),
+    ):
+        if port > 0 and port in ports:
+            raise SettingError(f"{ports[port]} and {name} are both {port}; choose another one")
+        ports[port] = name
 
 
 def describe(settings: Settings) -> list[dict[str, str]]:
@@ -66,69 +152,69 @@ def describe(settings: Settings) -> list[dict[str, str]]:
     ]
 
 
-def _file_pairs(file: str | None) -> Iterator[tuple[str, Value]]:
+def _from_file(file: str | None) -> Iterator[Assignment]:
     if not file:
         return
     try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"the settings file {file} cannot be read: {error}", cause=error) from None
-    if file.endswith((".conf", ".properties")) and not _looks_like_toml(text):
-        yield from parse_properties(text)
-        return
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        if file.endswith(".toml") or _looks_like_toml(text):
+        with Path(file).open("rb") as opened:
+            data = opened.read(FILE_BYTES_MAX + 1)
+        text = data.decode()
+    except OSError as error:
+        raise SettingError(f"the settings file {file} cannot be read: {error.strerror or error}", cause=error) from None
+    except UnicodeDecodeError as error:
+        raise SettingError(f"the settings file {file} is not UTF-8 text: {error}", cause=error) from None
+    if len(data) > FILE_BYTES_MAX:
+        raise SettingError(f"the settings file {file} is larger than {FILE_BYTES_MAX} bytes; is it the right file?")
+    if _is_toml(file, text):
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
             raise SettingError(f"the settings file {file} is not valid TOML: {error}", cause=error) from None
-        yield from parse_properties(text)
+        yield from _flatten(document, "", file)
         return
-    yield from _flatten(document, "", file)
+    for name, value, line in parse_properties(text):
+        yield Assignment(name, value, f"{file}, line {line}")
 
 
-def _looks_like_toml(text: str) -> bool:
-    return any(line.strip().startswith("[") for line in text.splitlines())
+def _is_toml(file: str, text: str) -> bool:
+    """By its name, by a section, or because it can be read as TOML (a quoted value, say)."""
+    if file.endswith(".toml"):
+        return True
+    lines = [line.strip() for line in text.splitlines()]
+    if any(line.startswith("[") and line.partition("#")[0].rstrip().endswith("]") for line in lines):
+        return True
+    if file.endswith((".conf", ".properties")):
+        return False
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
-def _flatten(table: Mapping[str, Any], prefix: str, file: str) -> Iterator[tuple[str, Value]]:
+def _flatten(table: Mapping[str, Any], prefix: str, file: str) -> Iterator[Assignment]:
     for key, value in table.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict):
             yield from _flatten(value, f"{name}.", file)
         elif isinstance(value, str | int | float | bool):
-            yield name, value
+            yield Assignment(name, value, file)
         else:
-            raise SettingError(f"{name} in the file {file} must be a text, a number or a boolean")
+            raise SettingError(f"{name} must be a text, a number or a boolean (in {file})")
 
 
-def parse_properties(text: str) -> list[tuple[str, str]]:
-    """Pairs of Java properties text: `key=value` or `key: value`; comments and continued lines as Java has them."""
-    pairs: list[tuple[str, str]] = []
-    pending = ""
-    for raw in text.splitlines():
-        line = pending + raw.strip()
-        pending = ""
-        if not line or line[0] in "#!":
-            continue
-        if line.endswith("\\") and not line.endswith("\\\\"):
-            pending = line[:-1]
-            continue
-        cut = min((at for at in (line.find("="), line.find(":")) if at >= 0), default=-1)
-        if cut < 0:
-            raise SettingError(f"{line!r} is not a setting; write name=value")
-        pairs.append((line[:cut].strip(), line[cut + 1 :].strip().replace("\\:", ":").replace("\\=", "=")))
-    return pairs
+def _from_environment(environment: Mapping[str, str]) -> Iterator[Assignment]:
+    for variable, value in sorted(environment.items()):
+        if variable.upper().startswith(ENVIRONMENT_PREFIX):
+            name = variable[len(ENVIRONMENT_PREFIX) :]
+            # Ours are written in capitals there; Java's names keep their case.
+            name = name.lower() if name.isupper() else name
+            yield Assignment(name.replace("__", "."), value, f"the environment variable {variable}")
 
 
-def _environment_pairs(environment: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
-    for name, value in sorted(environment.items()):
-        if name.startswith(ENVIRONMENT_PREFIX):
-            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", "."), value
-
-
-def _assignment_pairs(assignments: Iterable[str]) -> Iterator[tuple[str, Value]]:
+def _from_options(assignments: Iterable[str]) -> Iterator[Assignment]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
             raise SettingError(f"--set {assignment} has no value; write --set NAME=VALUE")
-        yield name.strip(), value
+        yield Assignment(name.strip(), value, "--set")

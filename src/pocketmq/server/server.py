@@ -18,6 +18,7 @@ from pocketmq.model.seams import Clock, Disk, Network
 from pocketmq.model.setting_table import PORT_OFF
 from pocketmq.model.settings import Settings
 from pocketmq.namesrv.server import NameServer
+from pocketmq.server.config import check_settings
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class Ready(msgspec.Struct, kw_only=True):
 
 
 class Server:
-    """The parts of one process. `progress` is called while the log is opened."""
+    """The parts of one process. `progress` is called while the log is opened. Raises SettingError."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Server:
         parts: Collection[str] = ALL_PARTS,
         progress: Callable[[Any], None] | None = None,
     ) -> None:
+        check_settings(settings)
         self.settings = settings
         self.name_server: NameServer | None = None
         self.broker: Broker | None = None
