@@ -30,7 +30,14 @@ from pocketmq.wire.headers.offsets import GetMaxOffsetRequestHeader
 from pocketmq.wire.headers.pull import PullMessageRequestHeader
 from pocketmq.wire.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2
 from pocketmq.wire.hosts import pack_host
-from pocketmq.wire.ids import decode_offset_id, encode_offset_id, unique_key_time_ms
+from pocketmq.wire.ids import (
+    decode_offset_id,
+    decode_recall_handle,
+    encode_offset_id,
+    encode_recall_handle,
+    unique_key_time_ms,
+)
+from pocketmq.wire.pop import decode_message_offsets, decode_order_counts, decode_receipt, decode_start_offsets
 from pocketmq.wire.properties import (
     decode_properties,
     encode_properties,
@@ -207,6 +214,22 @@ def _ids(data: bytes) -> None:
     assert decode_offset_id(again) == (address, port, position)
 
 
+def _recall(data: bytes) -> None:
+    parts = decode_recall_handle(data.decode("latin-1"))
+    assert decode_recall_handle(encode_recall_handle(*parts)) == parts
+
+
+def _pop(data: bytes) -> None:
+    """The first byte chooses which of the texts it is."""
+    text = data[1:].decode("utf-8", "replace")
+    choice = data[0] % 4 if data else 0
+    if choice == 0:
+        receipt = decode_receipt(text)
+        assert decode_receipt(receipt.encode()) == receipt
+    else:
+        (decode_start_offsets, decode_message_offsets, decode_order_counts)[choice - 1](text)
+
+
 def _bits(data: bytes) -> None:
     decode_bit_set(data.decode("latin-1"))
 
@@ -255,6 +278,16 @@ TARGETS = {
             for name, flag in FLAGS.items()
         ),
         Target("ids", _ids, (UsageError,), (b"AC11000200002A9F0000000000000123", b"AC11000204D20000006347B760000000")),
+        Target("recall", _recall, (UsageError,), (b"djEgVDEgYnJva2VyLWEgMTcwMDAwMDAwMDAwMCBVSw==",)),
+        Target(
+            "pop", _pop, (HeaderError,),
+            (
+                b"\x005 1700000000000 60000 2 0 broker-a 3 7",
+                b"\x010 3 5;1 0 9",
+                b"\x020 3 5,7;1 0 9",
+                b"\x030 qo3%5 2;0 3 0",
+            ),
+        ),
         Target("bit-sets", _bits, (BodyError,), (b"AQI=", b"")),
     )
 }  # fmt: skip

@@ -6,10 +6,11 @@ int64 position in the commit log, as upper-case hex. The *unique key* is given b
     ip (4 | 16) | int16 pid | int32 a constant of the process | uint32 ms since the local month began | int16 counter
 
 also as upper-case hex, 32 or 56 characters. Operators' tools read the time back from it, so the layout is kept.
-Source: RocketMQ's `MessageDecoder.createMessageId`, `MessageClientIDSetter`.
+Source: RocketMQ's `MessageDecoder.createMessageId`, `MessageClientIDSetter`, `RecallMessageHandle`.
 """
 
 import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime, timedelta, timezone
 
 from pocketmq.model.errors import UsageError
@@ -90,3 +91,19 @@ def unique_key_time_ms(key: str, now_ms: int, utc_offset_s: int = 0) -> int | No
 def client_id(address: str, instance_name: str, unit_name: str | None = None) -> str:
     """`address@instance[@unit]`: what a client calls itself towards brokers; must be unique in its groups."""
     return f"{address}@{instance_name}" + (f"@{unit_name}" if unit_name else "")
+
+
+def encode_recall_handle(topic: str, broker_name: str, deliver_time_ms: int, unique_key: str) -> str:
+    """What a send of a timed message returns, and what takes the message back (370): base64url of its four parts."""
+    return urlsafe_b64encode(f"v1 {topic} {broker_name} {deliver_time_ms} {unique_key}".encode()).decode()
+
+
+def decode_recall_handle(handle: str) -> tuple[str, str, int, str]:
+    """(topic, broker name, delivery time in ms, unique key). Raises UsageError when `handle` is none."""
+    try:
+        version, topic, broker_name, deliver_time, unique_key = urlsafe_b64decode(handle).decode().split(" ")
+        if version == "v1":
+            return topic, broker_name, int(deliver_time), unique_key
+    except ValueError:
+        pass
+    raise UsageError(f"{handle[:100]!r} is not a recall handle")
