@@ -120,7 +120,7 @@ class Log(LogTail):
         try:
             disk.make_folder(f"{root}/commitlog")
             segments = Segments(disk, f"{root}/commitlog")
-            segments.load(settings.segment_bytes)
+            segments.load(settings.segment_bytes, fill_gaps=settings.accept_damage)
             log = cls(disk, clock, settings, lock, segments, QueueTable())
             await log._recover(replay, replay_from, replay_topics, progress)
         except BaseException:

@@ -91,7 +91,7 @@ class Recovery:
         self.report = RecoveryReport()
         self._disk = disk
         self._clock = clock
-        self._root = root
+        self._cut_folder = f"{root}/cut"
         self._tail = tail
         self._index = index
         self._segments: Segments = tail.segments
@@ -113,6 +113,7 @@ class Recovery:
         self._tail.written_position = self._tail.max_position = covered
         await self._replay_covered(runs, covered)
         end = await self._scan(covered)
+        self._set_stranded_aside(end)
         self._clamp(self._tail.queues)
         if end < self._replay_from:
             raise StoreCorruptError(_missing(end, self._replay_from, "the stored views"))
@@ -134,7 +135,7 @@ class Recovery:
             position, payload = loaded
             load_table(payload, queues, runs.floors)
         for file in runs.files:
-            if file.start >= position:
+            if file.end > position:
                 for entry in runs.open(file).directory():
                     _apply(queues.ensure(entry.topic, entry.queue_id), entry.first, entry.unit_count, file.start, runs)
                 await self._clock.sleep(0)
@@ -282,6 +283,38 @@ class Recovery:
 
     # -- the end of the log -------------------------------------------------------------------------------------
 
+    def _set_stranded_aside(self, end: int) -> None:
+        """Files behind a missing one: written, but not durable when the power went; or the missing one was lost."""
+        stranded = self._segments.stranded
+        if not stranded:
+            return
+        segments = [self._segments.read_stranded(start) for start in stranded]
+        last = max(
+            (segment.start for segment in segments if next_valid(segment, segment.start) is not None), default=end
+        )
+        if last - end > self._torn_bytes_max:
+            raise StoreCorruptError(
+                f"the log has no bytes between {end} and {stranded[0]}: {self._segments.folder}/"
+                f"{position_name(end)} is missing or was cut, although later files hold messages. {_HOW_TO_ACCEPT}"
+            )
+        for segment in segments:
+            self._set_aside(segment)
+        self._disk.sync_folder(self._segments.folder)
+        self._segments.stranded = []
+
+    def _set_aside(self, segment: Segment) -> None:
+        """Take a file out of the log; it is kept in `cut/` when there are whole records in it."""
+        useful = next_valid(segment, segment.start) is not None
+        if segment.file is not None:
+            segment.file.close()
+        if useful:
+            self._disk.make_folder(self._cut_folder)
+            self.report.cut_file = f"{self._cut_folder}/{position_name(segment.start)}"
+            self._disk.rename(segment.path, self.report.cut_file)
+            self._disk.sync_folder(self._cut_folder)
+        else:
+            self._disk.remove(segment.path)
+
     async def _judge(self, segment: Segment, end: ScanEnd) -> int | None:
         """No valid record begins at `end`: cut the log there and return None, or return where it goes on."""
         reason = end.reason or "zeros"
@@ -310,7 +343,7 @@ class Recovery:
     def _cut(self, segment: Segment, end: ScanEnd, following: "_Following | None", reason: str) -> None:
         """End the log at `end`: zeros behind it, no later segments."""
         if following is not None:
-            self._keep(segment, end.position, following.end)
+            self._keep(segment, end.position, min(following.end, segment.end))
             self.report.cut_records = following.count
         if following is not None or end.stop is Stop.DAMAGE:
             self.report.cut_position = end.position
@@ -320,27 +353,25 @@ class Recovery:
         self._disk.sync_now(segment.file)
         if self._segments[-1] is not segment:
             while self._segments[-1] is not segment:
-                self._segments.remove(self._segments[-1])
+                last = self._segments.find(self._segments[-1].start)
+                assert last is not None
+                self._set_aside(Segment(last.path, last.start, self._disk.open(last.path)))
+                self._segments.remove(last)
             self._disk.sync_folder(self._segments.folder)
 
     def _keep(self, segment: Segment, start: int, end: int) -> None:
-        """Keep the bytes `[start, end)` of the log, which are cut, in a file of their own."""
-        folder = f"{self._root}/cut"
-        self._disk.make_folder(folder)
-        path = f"{folder}/{position_name(start)}"
+        """Keep the bytes `[start, end)` of a segment, which are cut, in a file of their own."""
+        if start >= end:
+            return
+        assert segment.view is not None
+        self._disk.make_folder(self._cut_folder)
+        path = f"{self._cut_folder}/{position_name(start)}"
         self._disk.remove(path)
         file = self._disk.open(path, create_size=end - start)
-        current: Segment | None = segment
-        position = start
-        while current is not None and position < end:
-            assert current.view is not None
-            stop = min(end, current.end)
-            file.write_at(position - start, current.view[position - current.start : stop - current.start])
-            position = stop
-            current = self._segments.find(position)
+        file.write_at(0, segment.view[start - segment.start : end - segment.start])
         self._disk.sync_now(file)
         file.close()
-        self._disk.sync_folder(folder)
+        self._disk.sync_folder(self._cut_folder)
         self.report.cut_file = path
 
     async def _records_behind(self, segment: Segment, position: int) -> "_Following | None":
@@ -394,8 +425,8 @@ def _missing(end: int, position: int, what: str) -> str:
 
 
 def _apply(queue: LogQueue, first: int, count: int, run_start: int, runs: RunStore) -> None:
-    """Bring a queue up to the end of a run that it is in."""
-    if first != queue.next_offset:
+    """Bring a queue up to the end of a run that it is in; part of which it may know already."""
+    if not first <= queue.next_offset <= first + count:
         if queue.last_run >= 0 or queue.next_offset:
             runs.floors[queue] = run_start
         queue.min_offset = first

@@ -7,7 +7,6 @@ Sealed segments never change, so they are opened when somebody reads them and on
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.seams import Disk, DiskFile
 from pocketmq.wire.record import (
     MAGIC_V1,
@@ -74,20 +73,29 @@ class Segments:
         self._starts: list[int] = []
         self._recent: dict[int, Segment] = {}
         self._last: Segment | None = None
+        self.stranded: list[int] = []
+        """Starts of files that do not follow the last segment: something between is missing."""
 
-    def load(self, default_size: int) -> None:
-        """Find the segments in the folder. Raises StoreCorruptError when one is missing between two others."""
+    def load(self, default_size: int, *, fill_gaps: bool = False) -> None:
+        """Find the segments in the folder.
+
+        Segments behind a missing one become `stranded`; with `fill_gaps`, an empty file takes its place instead.
+        """
         names = [name for name in self.disk.list_folder(self.folder) if len(name) == NAME_DIGITS and name.isdigit()]
         for name in names:
             start = int(name)
             if self._items and self._items[-1].end != start:
                 expected = self._items[-1].end
-                raise StoreCorruptError(
-                    f"the log has no bytes between {expected} and {start}: "
-                    f"{self.folder}/{position_name(expected)} is missing or was cut. Put it back, or move the "
-                    f"segments before it away to go on without their messages"
-                )
+                if not fill_gaps or start < expected:
+                    self.stranded = [int(other) for other in names if int(other) >= start]
+                    return
+                self._open_new(expected, start - expected)
             self._open_new(start, default_size)
+
+    def read_stranded(self, start: int) -> Segment:
+        """One of the `stranded` segments, for looking at it."""
+        path = f"{self.folder}/{position_name(start)}"
+        return Segment(path, start, self.disk.open(path))
 
     def __len__(self) -> int:
         return len(self._items)
