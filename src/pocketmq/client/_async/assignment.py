@@ -24,7 +24,7 @@ from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.headers.clients import GetConsumerListByGroupRequestHeader
 
 if TYPE_CHECKING:
-    from pocketmq.client._async.consumer import Consumer
+    from pocketmq.client._async.member import Member
 
 logger = logging.getLogger("pocketmq.client")
 
@@ -37,9 +37,9 @@ UNKNOWN_TOPIC_S = 1.0
 class Assignment:
     """The queue readers of one consumer."""
 
-    def __init__(self, consumer: "Consumer", allocator: Allocator, drain_s: float) -> None:
-        self._consumer = consumer
-        self._core = consumer.core
+    def __init__(self, member: "Member", allocator: Allocator, drain_s: float) -> None:
+        self._member = member
+        self._core = member.core
         self._allocator = allocator
         self._drain_s = drain_s
         self._readers: dict[MessageQueue, QueueReader] = {}
@@ -80,9 +80,9 @@ class Assignment:
         try:
             await self.rebalance()
         except PocketMQError as error:
-            logger.warning("%s keeps its queues, since its share cannot be worked out: %s", self._consumer.group, error)
+            logger.warning("%s keeps its queues, since its share cannot be worked out: %s", self._member.group, error)
         except Exception:
-            logger.exception("working out the share of %s failed", self._consumer.group)
+            logger.exception("working out the share of %s failed", self._member.group)
         if self._again:
             self._again = False
             self.soon()
@@ -91,7 +91,7 @@ class Assignment:
 
     async def find_routes(self) -> None:
         """Learn where the topics are. Raises PocketMQError when no name server answers."""
-        for topic in self._consumer.subscriptions:
+        for topic in self._member.subscriptions:
             self._at_first[topic] = await self._route(topic)
 
     def is_newer_than_us(self, queue: MessageQueue) -> bool:
@@ -114,7 +114,7 @@ class Assignment:
         """Work out this consumer's share and change over to it. Raises PocketMQError; then nothing was changed."""
         async with self._lock:
             unknown = False
-            for topic in list(self._consumer.subscriptions):
+            for topic in list(self._member.subscriptions):
                 route = await self._route(topic)
                 if route is None:
                     unknown = unknown or not topic.startswith(RETRY_PREFIX)
@@ -126,13 +126,13 @@ class Assignment:
                 self.soon(UNKNOWN_TOPIC_S)
 
     async def _share(self, route: TopicRoute) -> list[MessageQueue] | None:
-        if self._consumer.broadcasting:
+        if self._member.broadcasting:
             return list(route.readable)
         me = self._core.client_id
         ids = await self.consumer_ids(route)
         if me not in ids:
             # The broker lost us, or does not know us yet.
-            await self._core.heartbeats.send_for(self._consumer)
+            await self._core.heartbeats.send_for(self._member)
             ids = await self.consumer_ids(route)
             if me not in ids:
                 return None
@@ -140,7 +140,7 @@ class Assignment:
 
     async def consumer_ids(self, route: TopicRoute) -> list[str]:
         """The client ids of the group, sorted, as the first broker that answers knows them. Raises PocketMQError."""
-        header = GetConsumerListByGroupRequestHeader(consumer_group=self._consumer.group)
+        header = GetConsumerListByGroupRequestHeader(consumer_group=self._member.group)
         failure: PocketMQError | None = None
         for broker_name in sorted(route.brokers):
             address = route.address(broker_name)
@@ -154,7 +154,7 @@ class Assignment:
             if answer.code == ResponseCode.SYSTEM_ERROR:
                 return []
             if answer.code != ResponseCode.SUCCESS:
-                failure = error_of(answer, f"consumers of {self._consumer.group}", address)
+                failure = error_of(answer, f"consumers of {self._member.group}", address)
                 continue
             try:
                 body = decode_body(answer.body, GetConsumerListByGroupResponseBody)
@@ -179,10 +179,10 @@ class Assignment:
             self._take_on(queue)
 
     def _take_on(self, queue: MessageQueue) -> None:
-        consumer = self._consumer
-        wanted = consumer.subscriptions[queue.topic]
-        puller = Puller(self._core.remoting, queue, consumer.group, wanted, consumer.version_ms)
-        reader = QueueReader(consumer, queue, puller)
+        member = self._member
+        wanted = member.subscriptions[queue.topic]
+        puller = Puller(self._core.remoting, queue, member.group, wanted, member.version_ms)
+        reader = QueueReader(member, queue, puller)
         self._readers[queue] = reader
         reader.start()
 
@@ -193,10 +193,10 @@ class Assignment:
         task.add_done_callback(lambda _: self._leaving.pop(queue, None))
 
     async def _leave(self, reader: QueueReader) -> None:
-        logger.debug("%s lets go of %s", self._consumer.group, reader.queue)
+        logger.debug("%s lets go of %s", self._member.group, reader.queue)
         try:
             await reader.leave(self._drain_s)
-            await self._consumer.unlock(reader)
+            await self._member.unlock(reader)
         except Exception:
             logger.exception("letting go of %s failed", reader.queue)
 

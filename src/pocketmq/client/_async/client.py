@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import msgspec
 
-from pocketmq.client._async.consumer import Consumer, ConsumerOptions, FromWhere, Mode
+from pocketmq.client._async.consumer import Consumer
 from pocketmq.client._async.core import Core
 from pocketmq.client._async.delivery import Delivery
+from pocketmq.client._async.member import ConsumerOptions, FromWhere, Member, Mode
 from pocketmq.client._async.pulling import Puller, PullResult
 from pocketmq.client._async.workers import run_workers
 from pocketmq.client.filters import Filter, Tag, as_filter
@@ -283,7 +284,7 @@ class Client:
         )
         if allocator is not None:
             options.allocator = allocator
-        return Consumer(self._core, group, _subscriptions(topic, filter), options)
+        return Consumer(Member(self._core, group, _subscriptions(topic, filter), options))
 
     async def run_consumer(
         self,

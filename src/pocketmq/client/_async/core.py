@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from pocketmq.client._async.consumer import Consumer
 from pocketmq.client._async.cursors import BrokerCursors, FileCursors
 from pocketmq.client._async.heartbeats import Heartbeats
 from pocketmq.client._async.inbound import Inbound
+from pocketmq.client._async.member import Member
 from pocketmq.client._async.offsets import Offsets
 from pocketmq.client._async.producer import Producer
 from pocketmq.client._async.remoting import Remoting
@@ -55,7 +55,7 @@ class Core:
         self.producer = Producer(self.remoting, self.routes, clock, options)
         self.offsets = Offsets(self.remoting, self.routes)
         self.heartbeats = Heartbeats(self)
-        self._consumers: dict[str, Consumer] = {}
+        self._members: dict[str, Member] = {}
         self._file_cursors: FileCursors | None = None
         self._broker_cursors = BrokerCursors(self.offsets)
         self._client_id = options.client_id
@@ -106,28 +106,28 @@ class Core:
 
     # -- consumers ---------------------------------------------------------------------------------------------------
 
-    def consumers(self) -> list[Consumer]:
+    def members(self) -> list[Member]:
         """All consumers that are started."""
-        return list(self._consumers.values())
+        return list(self._members.values())
 
-    def consumer(self, group: str) -> Consumer | None:
-        """The consumer of a group."""
-        return self._consumers.get(group)
+    def member(self, group: str) -> Member | None:
+        """The member of a group."""
+        return self._members.get(group)
 
-    def add_consumer(self, consumer: Consumer) -> None:
-        """Register a consumer. Raises UsageError: a client can be in a group once."""
+    def add_member(self, member: Member) -> None:
+        """Register a member. Raises UsageError: a client can be in a group once."""
         self.begin()
-        if consumer.group in self._consumers:
+        if member.group in self._members:
             raise UsageError(
-                f"this client has a consumer of {consumer.group} already; iterate over that one from several tasks, "
+                f"this client has a member of {member.group} already; iterate over that one from several tasks, "
                 "or open another client"
             )
-        self._consumers[consumer.group] = consumer
+        self._members[member.group] = member
 
-    def remove_consumer(self, consumer: Consumer) -> None:
-        """Forget a consumer."""
-        if self._consumers.get(consumer.group) is consumer:
-            del self._consumers[consumer.group]
+    def remove_member(self, member: Member) -> None:
+        """Forget a member."""
+        if self._members.get(member.group) is member:
+            del self._members[member.group]
 
     def default_cursors(self, broadcasting: bool) -> Cursors:
         """Where positions are kept unless the user says otherwise."""
@@ -139,25 +139,25 @@ class Core:
         return self._file_cursors
 
     async def _rebalance_all(self) -> None:
-        for consumer in self.consumers():
-            consumer.assignment.soon(0.0)
+        for member in self.members():
+            member.assignment.soon(0.0)
 
     async def _renew_locks(self) -> None:
-        for consumer in self.consumers():
-            if consumer.orderly:
-                await consumer.renew_locks()
+        for member in self.members():
+            if member.orderly:
+                await member.renew_locks()
 
     async def _store_positions(self) -> None:
-        for consumer in self.consumers():
-            await consumer.store_positions()
+        for member in self.members():
+            await member.store_positions()
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def _route_changed(self, route: TopicRoute) -> None:
         self.producer.route_changed(route)
-        for consumer in self.consumers():
-            if route.topic in consumer.subscriptions:
-                consumer.assignment.soon()
+        for member in self.members():
+            if route.topic in member.subscriptions:
+                member.assignment.soon()
         self.heartbeats.soon()
 
     def _connection_closed(self, connection: RemotingConnection) -> None:
@@ -166,8 +166,8 @@ class Core:
 
     def broker_is_back(self, address: str) -> None:
         """A broker was reached again after its connection had been lost."""
-        for consumer in self.consumers():
-            consumer.assignment.soon(AFTER_RECONNECT_S)
+        for member in self.members():
+            member.assignment.soon(AFTER_RECONNECT_S)
 
     def address_of(self, queue: MessageQueue) -> str | None:
         """The master's address of a queue, as far as it is known."""
@@ -177,10 +177,10 @@ class Core:
         """End everything in good order."""
         if self.closed:
             return
-        results = await asyncio.gather(*(consumer.close() for consumer in self.consumers()), return_exceptions=True)
+        results = await asyncio.gather(*(member.close() for member in self.members()), return_exceptions=True)
         for result in results:
             if isinstance(result, Exception):
-                logger.error("a consumer did not close in good order: %r", result)
+                logger.error("a member did not close in good order: %r", result)
         await self.producer.close(CLOSE_S)
         if self.producer.used:
             await self.heartbeats.unregister_producer()

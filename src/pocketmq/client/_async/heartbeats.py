@@ -13,8 +13,8 @@ from pocketmq.wire.codes import RequestCode
 from pocketmq.wire.headers.clients import HeartbeatRequestHeader, UnregisterClientRequestHeader
 
 if TYPE_CHECKING:
-    from pocketmq.client._async.consumer import Consumer
     from pocketmq.client._async.core import Core
+    from pocketmq.client._async.member import Member
 
 logger = logging.getLogger("pocketmq.client")
 
@@ -34,13 +34,13 @@ class Heartbeats:
 
     # -- content -----------------------------------------------------------------------------------------------------
 
-    def _data(self, consumers: Iterable["Consumer"], *, producer: bool) -> HeartbeatData:
+    def _data(self, consumers: Iterable["Member"], *, producer: bool) -> HeartbeatData:
         core = self._core
         producers = [ProducerData(group_name=core.options.producer_group)] if producer else []
         return HeartbeatData(
             client_id=core.client_id,
             producer_data_set=producers,
-            consumer_data_set=[consumer_data(consumer) for consumer in consumers],
+            consumer_data_set=[consumer_data(member) for member in consumers],
         )
 
     # -- sending -----------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ class Heartbeats:
     async def send_all(self) -> None:
         """To every broker that has something to do with us."""
         core = self._core
-        consumers = core.consumers()
+        consumers = core.members()
         if not consumers and not core.producer.used:
             return
         masters = core.routes.masters()
@@ -56,14 +56,14 @@ class Heartbeats:
         addresses = core.routes.addresses() if consumers else masters
         await self._send(addresses, data)
 
-    async def send_for(self, consumer: "Consumer") -> None:
-        """To the brokers of a consumer's topics, for that consumer alone: when it joins."""
+    async def send_for(self, member: "Member") -> None:
+        """To the brokers of a member's topics, for that member alone: when it joins."""
         addresses: set[str] = set()
-        for topic in consumer.subscriptions:
+        for topic in member.subscriptions:
             route = self._core.routes.known(topic)
             if route is not None:
                 addresses |= route.addresses()
-        await self._send(addresses, self._data([consumer], producer=False))
+        await self._send(addresses, self._data([member], producer=False))
 
     async def _send(self, addresses: Iterable[str], data: HeartbeatData) -> None:
         body = encode_body(data)
@@ -111,7 +111,7 @@ class Heartbeats:
             await core.clock.sleep(pause_s)
             if address not in core.routes.addresses():
                 return
-            data = self._data(core.consumers(), producer=core.producer.used)
+            data = self._data(core.members(), producer=core.producer.used)
             if await self._send_to(address, encode_body(data)):
                 logger.info("the broker at %s is back", address)
                 core.broker_is_back(address)
@@ -120,15 +120,15 @@ class Heartbeats:
 
     # -- goodbye -----------------------------------------------------------------------------------------------------
 
-    async def unregister(self, consumer: "Consumer") -> None:
-        """Tell the brokers that a consumer has left its group, so that its queues are shared out at once."""
+    async def unregister(self, member: "Member") -> None:
+        """Tell the brokers that a member has left its group, so that its queues are shared out at once."""
         addresses = {
             address
-            for topic in consumer.subscriptions
+            for topic in member.subscriptions
             if (route := self._core.routes.known(topic)) is not None
             for address in route.addresses()
         }
-        header = UnregisterClientRequestHeader(client_id=self._core.client_id, consumer_group=consumer.group)
+        header = UnregisterClientRequestHeader(client_id=self._core.client_id, consumer_group=member.group)
         await self._say_goodbye(addresses, header)
 
     async def unregister_producer(self) -> None:
@@ -159,13 +159,13 @@ class Heartbeats:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def consumer_data(consumer: "Consumer") -> ConsumerData:
-    """The part of a heartbeat that is about one consumer."""
-    where = consumer.options.from_where
+def consumer_data(member: "Member") -> ConsumerData:
+    """The part of a heartbeat that is about one member."""
+    where = member.options.from_where
     return ConsumerData(
-        group_name=consumer.group,
+        group_name=member.group,
         consume_type="CONSUME_PASSIVELY",
-        message_model="BROADCASTING" if consumer.broadcasting else "CLUSTERING",
+        message_model="BROADCASTING" if member.broadcasting else "CLUSTERING",
         consume_from_where=(
             "CONSUME_FROM_FIRST_OFFSET"
             if where == "first"
@@ -174,6 +174,6 @@ def consumer_data(consumer: "Consumer") -> ConsumerData:
             else "CONSUME_FROM_TIMESTAMP"
         ),
         subscription_data_set=[
-            subscription(topic, wanted, consumer.version_ms) for topic, wanted in consumer.subscriptions.items()
+            subscription(topic, wanted, member.version_ms) for topic, wanted in member.subscriptions.items()
         ],
     )

@@ -29,8 +29,8 @@ from pocketmq.wire.properties import decode_properties
 from pocketmq.wire.record import decode_record
 
 if TYPE_CHECKING:
-    from pocketmq.client._async.consumer import Consumer
     from pocketmq.client._async.core import Core
+    from pocketmq.client._async.member import Member
 
 logger = logging.getLogger("pocketmq.client")
 
@@ -65,45 +65,45 @@ class Inbound:
 
     def _consumers_changed(self, connection: RemotingConnection, command: Command) -> Answer:
         header = command.header(NotifyConsumerIdsChangedRequestHeader)
-        consumer = self._core.consumer(header.consumer_group)
-        if consumer is not None and not consumer.broadcasting:
-            consumer.assignment.soon()
+        member = self._core.member(header.consumer_group)
+        if member is not None and not member.broadcasting:
+            member.assignment.soon()
         return _answer(command)
 
     def _reset_offset(self, connection: RemotingConnection, command: Command) -> Answer:
         header = command.header(ResetOffsetRequestHeader)
-        consumer = self._core.consumer(header.group)
-        if consumer is None:
+        member = self._core.member(header.group)
+        if member is None:
             return _not_here(command, header.group)
         table = decode_body(command.body, ResetOffsetBody).offset_table
         logger.info("%s is reset by an operator: %s", header.group, table)
         for queue, offset in table.items():
-            reader = consumer.assignment.reader(queue)
+            reader = member.assignment.reader(queue)
             if reader is not None:
                 reader.seek(offset)
-                consumer.store_soon(reader)
+                member.store_soon(reader)
         return _answer(command)
 
     def _consumer_status(self, connection: RemotingConnection, command: Command) -> Answer:
         header = command.header(GetConsumerStatusRequestHeader)
-        consumer = self._core.consumer(header.group)
-        if consumer is None:
+        member = self._core.member(header.group)
+        if member is None:
             return _not_here(command, header.group)
-        return _answer(command, body=encode_body(consumer_status(consumer, header.topic)))
+        return _answer(command, body=encode_body(consumer_status(member, header.topic)))
 
     def _running_info(self, connection: RemotingConnection, command: Command) -> Answer:
         header = command.header(GetConsumerRunningInfoRequestHeader)
-        consumer = self._core.consumer(header.consumer_group)
-        if consumer is None:
+        member = self._core.member(header.consumer_group)
+        if member is None:
             return _not_here(command, header.consumer_group)
-        return _answer(command, body=encode_body(running_info(self._core, consumer)))
+        return _answer(command, body=encode_body(running_info(self._core, member)))
 
     # -- a message to try --------------------------------------------------------------------------------------------
 
     def _consume_directly(self, connection: RemotingConnection, command: Command) -> Answer:
         header = command.header(ConsumeMessageDirectlyResultRequestHeader)
-        consumer = self._core.consumer(header.consumer_group)
-        if consumer is None or len(self._trials) >= DIRECT_MAX:
+        member = self._core.member(header.consumer_group)
+        if member is None or len(self._trials) >= DIRECT_MAX:
             return _not_here(command, header.consumer_group)
         try:
             record = decode_record(command.body)
@@ -112,19 +112,17 @@ class Inbound:
             return _answer(command, ResponseCode.SYSTEM_ERROR, f"the message cannot be read: {error}")
         message = to_delivery(record, properties, header.broker_name or "")
         message.topic = shown_topic(message)
-        trial = asyncio.get_running_loop().create_task(self._try(connection, command, consumer, message))
+        trial = asyncio.get_running_loop().create_task(self._try(connection, command, member, message))
         self._trials.add(trial)
         trial.add_done_callback(self._trials.discard)
         return None
 
-    async def _try(
-        self, connection: RemotingConnection, command: Command, consumer: "Consumer", message: Delivery
-    ) -> None:
+    async def _try(self, connection: RemotingConnection, command: Command, member: "Member", message: Delivery) -> None:
         clock = self._core.clock
         began = clock.monotonic()
-        trial = Trial(consumer)
+        trial = Trial(member)
         message.context = trial
-        consumer.deliver_directly(message)
+        member.deliver_directly(message)
         timer = clock.call_later(DIRECT_TIMEOUT_S, trial.give_up)
         try:
             result, remark = await trial.outcome
@@ -132,7 +130,7 @@ class Inbound:
             timer.cancel()
         body = ConsumeMessageDirectlyResult(
             consume_result=result,
-            order=consumer.orderly,
+            order=member.orderly,
             auto_commit=True,
             remark=remark,
             spent_time_mills=round((clock.monotonic() - began) * 1000),
@@ -151,10 +149,10 @@ class Inbound:
 class Trial:
     """Settles a message that an operator sent for a try: the outcome goes back to him, nothing is stored."""
 
-    def __init__(self, consumer: "Consumer") -> None:
-        self.reraise = consumer.reraise
+    def __init__(self, member: "Member") -> None:
+        self.reraise = member.reraise
         self.out = 0
-        self._serializer = consumer.core.options.serializer
+        self._serializer = member.core.options.serializer
         self.outcome: asyncio.Future[tuple[str, str | None]] = asyncio.get_running_loop().create_future()
 
     def ack(self, message: Delivery) -> bool:
@@ -189,4 +187,4 @@ def _answer(command: Command, code: int = 0, remark: str | None = None, body: by
 
 
 def _not_here(command: Command, group: str) -> Answer:
-    return _answer(command, ResponseCode.SYSTEM_ERROR, f"this client has no consumer of the group {group}")
+    return _answer(command, ResponseCode.SYSTEM_ERROR, f"this client has no member of the group {group}")

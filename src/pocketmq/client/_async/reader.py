@@ -1,11 +1,11 @@
-"""One queue that a consumer reads: the pull loop, the buffer, and giving the queue away in good order.
+"""One queue that a member reads: the pull loop, the buffer, and giving the queue away in good order.
 
 Theory of operation. A reader goes from *starting* (find the position; with order, get the broker's lock) to *reading*
-(pull, put into the buffer, tell the consumer) to *leaving* (no more pulls, what nobody took is forgotten, what was
+(pull, put into the buffer, tell the member) to *leaving* (no more pulls, what nobody took is forgotten, what was
 taken is waited for, the position is stored, the lock returned) to *gone*. Errors never end it: they are waited out.
 
 What may live here: one queue. Which queues there are is the assignment's business, what an application does with a
-message the consumer's.
+message the member's.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pocketmq.model.message import MessageQueue
 from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
-    from pocketmq.client._async.consumer import Consumer
+    from pocketmq.client._async.member import Member
 
 logger = logging.getLogger("pocketmq.client")
 
@@ -34,14 +34,14 @@ MASTER_ID = 0
 
 
 class QueueReader:
-    """Reads one queue for one consumer. Settles what was read from it."""
+    """Reads one queue for one member. Settles what was read from it."""
 
     __slots__ = (
         "_broker_id",
         "_clock",
-        "_consumer",
         "_drained",
         "_failures",
+        "_member",
         "_next_offset",
         "_puller",
         "_room",
@@ -57,15 +57,15 @@ class QueueReader:
         "settled_at_ms",
     )
 
-    def __init__(self, consumer: "Consumer", queue: MessageQueue, puller: Puller) -> None:
-        self._consumer = consumer
-        self._clock = consumer.core.clock
+    def __init__(self, member: "Member", queue: MessageQueue, puller: Puller) -> None:
+        self._member = member
+        self._clock = member.core.clock
         self._puller = puller
         self.queue = queue
         self.buffer: MessageBuffer | None = None
         self.leaving = False
         self.listed = False
-        """Whether the consumer has it in its list of readers with messages."""
+        """Whether the member has it in its list of readers with messages."""
         self.locked_until = 0.0
         """With order: how long the broker's lock counts, in monotonic seconds."""
         self.out = 0
@@ -104,14 +104,14 @@ class QueueReader:
                 await self._clock.sleep(PAUSE_MAX_S)
 
     async def _begin(self) -> None:
-        consumer = self._consumer
-        if consumer.orderly:
-            await consumer.lock(self)
-        position = await consumer.start_position(self.queue)
-        self.buffer = consumer.make_buffer(position)
+        member = self._member
+        if member.orderly:
+            await member.lock(self)
+        position = await member.start_position(self.queue)
+        self.buffer = member.make_buffer(position)
         self._next_offset = position
         self._stored = None
-        logger.debug("%s reads %s from %d on", consumer.group, self.queue, position)
+        logger.debug("%s reads %s from %d on", member.group, self.queue, position)
 
     async def _step(self) -> None:
         buffer = self.buffer
@@ -120,9 +120,9 @@ class QueueReader:
             self._room = asyncio.get_running_loop().create_future()
             await self._room
             self._room = None
-        consumer = self._consumer
-        if consumer.orderly and not self.is_locked:
-            await consumer.lock(self)
+        member = self._member
+        if member.orderly and not self.is_locked:
+            await member.lock(self)
         asked_at = self._clock.monotonic()
         result = await self._pull(buffer)
         self._failures = 0
@@ -131,19 +131,19 @@ class QueueReader:
             await self._take_in(buffer, result, self._clock.monotonic() - asked_at)
 
     async def _pull(self, buffer: MessageBuffer) -> PullResult:
-        consumer = self._consumer
-        route = await consumer.core.routes.get(self.queue.topic)
+        member = self._member
+        route = await member.core.routes.get(self.queue.topic)
         address = route.address(self.queue.broker_name, self._broker_id)
         if address is None:
-            consumer.core.routes.stale(self.queue.topic)
+            member.core.routes.stale(self.queue.topic)
             raise ConnectError(f"no broker serves {self.queue} at the moment")
         position = buffer.position
-        commit = position if consumer.commits_with_pulls and position > 0 and position != self._stored else None
+        commit = position if member.commits_with_pulls and position > 0 and position != self._stored else None
         result = await self._puller.pull(
             address,
             self._next_offset,
-            count_max=consumer.fetch_count,
-            wait_s=consumer.wait_s,
+            count_max=member.fetch_count,
+            wait_s=member.wait_s,
             commit=commit,
         )
         if commit is not None:
@@ -155,7 +155,7 @@ class QueueReader:
         if result.status is PullStatus.OFFSET_MOVED:
             logger.warning(
                 "%s: the position %d of %s is not stored (stored: %d to %d); reading goes on at %d",
-                self._consumer.group,
+                self._member.group,
                 self._next_offset,
                 self.queue,
                 result.min_offset,
@@ -168,10 +168,10 @@ class QueueReader:
         before, self._next_offset = self._next_offset, result.next_offset
         for message in result.messages:
             message.context = self
-        self._consumer.show(result.messages)
+        self._member.show(result.messages)
         buffer.put(result.messages, result.next_offset)
         if result.messages:
-            self._consumer.on_messages(self)
+            self._member.on_messages(self)
         elif took_s < QUICK_ANSWER_S and (result.status is PullStatus.NOTHING_NEW or result.next_offset == before):
             self._failures += 1
             await self._clock.sleep(min(1.0, 0.01 * 2 ** min(self._failures, 10)))
@@ -189,15 +189,15 @@ class QueueReader:
         logger.log(
             level,
             "%s cannot read %s: %s (tried again every %g s)",
-            self._consumer.group,
+            self._member.group,
             self.queue,
             error,
             PAUSE_MAX_S,
         )
         if error.code in SUBSCRIPTION_CODES:
-            self._consumer.core.heartbeats.soon()
+            self._member.core.heartbeats.soon()
         elif error.code != ResponseCode.SYSTEM_BUSY:
-            self._consumer.core.routes.stale(self.queue.topic)
+            self._member.core.routes.stale(self.queue.topic)
         await self._clock.sleep(pause_s)
 
     # -- settling ----------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class QueueReader:
     @property
     def reraise(self) -> bool:
         """Whether exceptions of the application go on."""
-        return self._consumer.reraise
+        return self._member.reraise
 
     def ack(self, message: Delivery) -> bool:
         """The message was dealt with."""
@@ -217,11 +217,11 @@ class QueueReader:
 
     async def nack(self, message: Delivery, delay_s: float | None, dead: bool, reason: BaseException | None) -> bool:
         """The message was not dealt with."""
-        return await self._consumer.give_back(self, message, delay_s, dead)
+        return await self._member.give_back(self, message, delay_s, dead)
 
     def value_of(self, message: Delivery) -> Any:
         """What the serializer makes of the body."""
-        return self._consumer.core.options.serializer.decode(message.body, message.properties)
+        return self._member.core.options.serializer.decode(message.body, message.properties)
 
     def put_back(self, message: Delivery) -> None:
         """The message waits again; it is handed out from here, before all others."""
@@ -231,7 +231,7 @@ class QueueReader:
             self._settled(buffer)
 
     def _settled(self, buffer: MessageBuffer) -> None:
-        self._consumer.on_settled(self)
+        self._member.on_settled(self)
         if self._room is not None and not buffer.full and not self._room.done():
             self._room.set_result(None)
         if self._drained is not None and not self._drained.done() and buffer.unsettled == buffer.waiting:
@@ -259,11 +259,11 @@ class QueueReader:
         if position is None or (position == self._stored and not final):
             return
         try:
-            await self._consumer.cursors.store(self._consumer.group, {self.queue: position}, final=final)
+            await self._member.cursors.store(self._member.group, {self.queue: position}, final=final)
             self._stored = position
         except PocketMQError as error:
             logger.warning(
-                "the position %d of %s in %s was not stored: %s", position, self._consumer.group, self.queue, error
+                "the position %d of %s in %s was not stored: %s", position, self._member.group, self.queue, error
             )
 
     def seek(self, offset: int) -> None:
@@ -274,14 +274,14 @@ class QueueReader:
             # The pull under way is for another offset.
             self._task.cancel()
         if self.buffer is None:
-            self.buffer = self._consumer.make_buffer(offset)
+            self.buffer = self._member.make_buffer(offset)
         self._clear(self.buffer, offset)
         self._stored = None
         self.start()
 
     def _clear(self, buffer: MessageBuffer, offset: int) -> None:
-        self._consumer.forget_waiting(self)
-        self._consumer.forget_out(self)
+        self._member.forget_waiting(self)
+        self._member.forget_out(self)
         buffer.clear(offset)
         self._next_offset = offset
 
@@ -298,7 +298,7 @@ class QueueReader:
         buffer = self.buffer
         if buffer is None:
             return
-        self._consumer.forget_waiting(self)
+        self._member.forget_waiting(self)
         buffer.drop_waiting()
         if buffer.unsettled:
             await self.store(final=False)

@@ -1,4 +1,4 @@
-"""What a consumer says about itself when an operator asks (221, 307)."""
+"""What a member says about itself when an operator asks (221, 307)."""
 
 from typing import TYPE_CHECKING
 
@@ -6,36 +6,36 @@ from pocketmq.client.filters import subscription
 from pocketmq.wire.bodies import ConsumerRunningInfo, ConsumeStatus, GetConsumerStatusBody, ProcessQueueInfo
 
 if TYPE_CHECKING:
-    from pocketmq.client._async.consumer import Consumer
     from pocketmq.client._async.core import Core
+    from pocketmq.client._async.member import Member
     from pocketmq.client._async.reader import QueueReader
 
 
-def consumer_status(consumer: "Consumer", topic: str) -> GetConsumerStatusBody:
+def consumer_status(member: "Member", topic: str) -> GetConsumerStatusBody:
     """The positions in a topic's queues."""
-    positions = consumer.positions()
+    positions = member.positions()
     return GetConsumerStatusBody(
         message_queue_table={queue: position for queue, position in positions.items() if queue.topic == topic}
     )
 
 
-def running_info(core: "Core", consumer: "Consumer") -> ConsumerRunningInfo:
+def running_info(core: "Core", member: "Member") -> ConsumerRunningInfo:
     """Settings, subscriptions and queues."""
     return ConsumerRunningInfo(
         properties={
             "PROP_NAMESERVER_ADDR": ";".join(core.remoting.name_servers),
             "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
-            "PROP_CONSUMEORDERLY": "true" if consumer.orderly else "false",
-            "PROP_THREADPOOL_CORE_SIZE": str(consumer.options.concurrency),
-            "PROP_CONSUMER_START_TIMESTAMP": str(consumer.started_ms),
+            "PROP_CONSUMEORDERLY": "true" if member.orderly else "false",
+            "PROP_THREADPOOL_CORE_SIZE": str(member.options.concurrency),
+            "PROP_CONSUMER_START_TIMESTAMP": str(member.started_ms),
             "PROP_CLIENT_VERSION": "V5_3_3",
             "clientSdk": "pocketmq (Python)",
         },
         subscription_set=[
-            subscription(topic, wanted, consumer.version_ms) for topic, wanted in consumer.subscriptions.items()
+            subscription(topic, wanted, member.version_ms) for topic, wanted in member.subscriptions.items()
         ],
-        mq_table={reader.queue: _queue_info(reader) for reader in consumer.assignment.readers()},
-        status_table={topic: ConsumeStatus() for topic in consumer.subscriptions},
+        mq_table={reader.queue: _queue_info(reader) for reader in member.assignment.readers()},
+        status_table={topic: ConsumeStatus() for topic in member.subscriptions},
     )
 
 
