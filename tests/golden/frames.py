@@ -268,7 +268,7 @@ PACKETS = [
     ),
 ]
 
-_HTTP = "this looks like HTTP; the HTTP port is 8082, the gRPC port is 8081"
+_HTTP = "this looks like HTTP; the gRPC port is 8081, the HTTP port is 8082"
 _TLS = "this looks like a TLS hello; this port speaks plain text"
 
 BAD_STREAMS = [

@@ -19,7 +19,7 @@ _LOOKS_LIKE = (
     ),
     (b"SSH-", "this looks like SSH"),
     *(
-        (method + b" ", "this looks like HTTP; the HTTP port is 8082, the gRPC port is 8081")
+        (method + b" ", "this looks like HTTP; the gRPC port is 8081, the HTTP port is 8082")
         for method in (b"GET", b"POST", b"PUT", b"HEAD", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT", b"TRACE")
     ),
 )

@@ -35,6 +35,7 @@ def unpack_host(host: bytes) -> tuple[str, int]:
     return str(ipaddress.ip_address(host[:-4])), port
 
 
+@lru_cache(maxsize=4096)
 def format_host(host: bytes) -> str:
     """`address:port`, an IPv6 address in brackets."""
     address, port = unpack_host(host)
