@@ -488,8 +488,8 @@ def test_a_handler_consumes_several_messages_at_once_until_cancelled(simulate, u
             running -= 1
             done.append(message.body)
 
-        options = {"group": "g", "concurrency": 5, "from_where": "first"}
-        task = asyncio.ensure_future(client.run_consumer("orders", handle, **options))
+        consumer = client.consume("orders", group="g", from_where="first")
+        task = asyncio.ensure_future(consumer.run(handle, concurrency=5))
         await until(lambda: len(done) == 30, cluster.clock)
         assert most == 5
         task.cancel()

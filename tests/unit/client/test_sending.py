@@ -130,7 +130,7 @@ def test_a_busy_broker_is_left_for_another(simulate):
             broker.refuse(Code.SEND_MESSAGE_V2, 2, "busy")
         first = await client.send("orders", b"hello")
         asked = {name: len(broker.asked(Code.SEND_MESSAGE_V2)) for name, broker in cluster.brokers.items()}
-        assert asked == {"broker-a": 2, "broker-b": 1} or asked == {"broker-a": 1, "broker-b": 2}
+        assert asked in ({"broker-a": 2, "broker-b": 1}, {"broker-a": 1, "broker-b": 2})
         assert first.queue_offset == 0
 
     simulate(story, brokers=2)

@@ -1,6 +1,6 @@
 """The client: the one object of the SDK that a program holds."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -8,10 +8,8 @@ import msgspec
 
 from pocketmq.client._async.consumer import Consumer
 from pocketmq.client._async.core import Core
-from pocketmq.client._async.delivery import Delivery
 from pocketmq.client._async.member import ConsumerOptions, FromWhere, Member, Mode
 from pocketmq.client._async.pulling import Puller, PullResult
-from pocketmq.client._async.workers import run_workers
 from pocketmq.client.filters import Filter, Tag, as_filter
 from pocketmq.client.names import shown_topic
 from pocketmq.client.options import ClientOptions, Duration, seconds, timestamp_ms
@@ -230,7 +228,8 @@ class Client:
                 async with message:
                     ...
 
-        It starts with the first iteration (or `start()`, or `async with`). Any number of tasks may iterate over it.
+        It starts with the first iteration (or `start()`, or `async with`). Any number of tasks may iterate over it;
+        `run` does so for a handler.
 
         Args:
             topic: one topic, several, or a mapping from topic to filter.
@@ -285,23 +284,6 @@ class Client:
         if allocator is not None:
             options.allocator = allocator
         return Consumer(Member(self._core, group, _subscriptions(topic, filter), options))
-
-    async def run_consumer(
-        self,
-        topic: Topics,
-        handler: Callable[[Delivery], Awaitable[object]],
-        *,
-        group: str,
-        concurrency: int = 20,
-        **options: Any,
-    ) -> None:
-        """Consume with a handler, up to `concurrency` messages at the same time, until cancelled or the client closes.
-
-        A handler that returns acknowledges its message; one that raises gives it back. `options` are those of
-        `consume`.
-        """
-        consumer = self.consume(topic, group=group, concurrency=concurrency, **options)
-        await run_workers(consumer, handler, concurrency)
 
     # -- queues and positions ----------------------------------------------------------------------------------------
 

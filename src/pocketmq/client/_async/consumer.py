@@ -1,5 +1,7 @@
 """What a program sees of a consumer."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 from pocketmq.client._async.delivery import Delivery
@@ -52,6 +54,27 @@ class Consumer:
     async def next(self, timeout: float | None = None) -> Delivery | None:
         """The next message, or None when the consumer is closed or none came in `timeout` seconds."""
         return await self._member.next(timeout)
+
+    async def run(self, handler: Callable[[Delivery], Awaitable[object]], *, concurrency: int = 20) -> None:
+        """Consume with a handler, up to `concurrency` messages at the same time, until the consumer is closed.
+
+        A handler that returns acknowledges its message; one that raises gives it back. When this is cancelled, the
+        consumer is closed in good order.
+        """
+
+        async def work() -> None:
+            async for message in self:
+                async with message:
+                    await handler(message)
+
+        async with self:
+            workers = [asyncio.get_running_loop().create_task(work()) for _ in range(concurrency)]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
 
     @property
     def group(self) -> str:
