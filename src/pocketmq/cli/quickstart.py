@@ -55,22 +55,23 @@ async def _consume(client: "Client", server: "AsyncEmbeddedServer") -> None:
     began = time.perf_counter()
     done: set[bytes] = set()
     failed = False
-    async for delivery in client.consume(TOPIC, group=GROUP, from_where="first"):
-        if not failed:
-            failed = True
-            await delivery.nack()
-            _say(f"{_what(delivery)} was given back: it comes back in {RETRY_DELAY_S:g} s")
-            continue
-        async with delivery:
-            done.add(delivery.body)
-        if delivery.delivery_attempt > 1:
-            _say(f"{_what(delivery)} came back, attempt {delivery.delivery_attempt}, and was acknowledged")
-        if len(done) == MESSAGES - 1 and delivery.delivery_attempt == 1:
-            _say(f"group {GROUP} got and acknowledged the other {len(done)} ({_ms(began)})")
-            _say(f"moved the server's clock by {RETRY_DELAY_S:g} s, which a test can do too")
-            await server.advance(RETRY_DELAY_S + 1)
-        if len(done) == MESSAGES:
-            return
+    async with client.consume(TOPIC, group=GROUP, from_where="first") as consumer:
+        async for delivery in consumer:
+            if not failed:
+                failed = True
+                await delivery.nack()
+                _say(f"{_what(delivery)} was given back: it comes again in {RETRY_DELAY_S:g} s")
+                continue
+            async with delivery:
+                done.add(delivery.body)
+            if delivery.delivery_attempt > 1:
+                _say(f"{_what(delivery)} came back, attempt {delivery.delivery_attempt}, and was acknowledged")
+            if len(done) == MESSAGES - 1 and delivery.delivery_attempt == 1:
+                _say(f"group {GROUP} got and acknowledged the other {len(done)} ({_ms(began)})")
+                _say(f"moved the server's clock by {RETRY_DELAY_S:g} s, which a test can do too")
+                await server.advance(RETRY_DELAY_S + 1)
+            if len(done) == MESSAGES:
+                return
 
 
 async def _show_positions(client: "Client") -> None:
