@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from pocketmq import __version__
-from pocketmq.http.metrics import BrokerCollector
+from pocketmq.http.metrics import BrokerCollector, NameServerCollector
 
 if TYPE_CHECKING:
     from pocketmq.broker.broker import Broker
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>PocketMQ</title>
 <style>body{{font:16px/1.5 system-ui;margin:3rem auto;max-width:40rem}}</style>
 <h1>PocketMQ {version}</h1>
-<p>This is the HTTP port of a message broker. RocketMQ clients use another one: name server {namesrv}, broker {broker}.</p>
+<p>This is the HTTP port of a message broker. RocketMQ clients use others: name server {namesrv}, broker {broker}.</p>
 <ul><li><a href="/health/live">/health/live</a></li><li><a href="/health/ready">/health/ready</a></li>
 <li><a href="/metrics">/metrics</a> (Prometheus)</li></ul></html>"""
 
@@ -27,6 +27,9 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>PocketMQ<
 def build_app(name_server: "NameServer | None", broker: "Broker | None") -> Starlette:
     """The application over the parts that run in this process."""
     registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    if name_server is not None:
+        registry.register(NameServerCollector(name_server))
     if broker is not None:
         registry.register(BrokerCollector(broker))
 
@@ -66,5 +69,11 @@ def readiness_problems(broker: "Broker | None") -> list[str]:
         return []
     if not broker.running:
         return ["the broker is starting or stopping"]
-    refusal = broker.log.refusal
-    return [refusal.message] if refusal is not None else []
+    problems: list[str] = []
+    if broker.log.refusal is not None:
+        problems.append(broker.log.refusal.message)
+    servers = broker.registration.servers
+    if servers and not any(server.registered for server in servers):
+        addresses = ", ".join(server.address for server in servers)
+        problems.append(f"the broker is not registered with any name server ({addresses})")
+    return problems

@@ -59,7 +59,9 @@ class Server:
         if "broker" in parts and settings.broker.port != PORT_OFF:
             self.broker = Broker(settings, clock=clock, disk=disk, network=network, progress=progress)
         if "http" in parts and settings.http.port != PORT_OFF:
-            self.http = HttpPort(settings.http.host, settings.http.port, self.name_server, self.broker)
+            self.http = HttpPort(
+                settings.http.host, settings.http.port, self.name_server, self.broker, clock=clock, network=network
+            )
 
     async def start(self) -> Ready:
         """Start every part; all serve when this returns. Raises PocketMQError, OSError; nothing is left open then."""
