@@ -146,6 +146,7 @@ class Index:
             if not await self.write_run():
                 return
             self._merge_due = True
+            await self._collect_keys()
         if self._merge_due and not self._closing:
             await self.merge()
             self._merge_due = False

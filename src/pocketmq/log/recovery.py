@@ -21,7 +21,8 @@ from pocketmq.log.index import TABLE, Index
 from pocketmq.log.queue_table import load_table
 from pocketmq.log.queues import UNIT, LogQueue, QueueTable
 from pocketmq.log.rebuild import next_valid, rebuild_run
-from pocketmq.log.run_store import RunStore
+from pocketmq.log.run_format import Run
+from pocketmq.log.run_store import RunFile, RunStore
 from pocketmq.log.scanner import Replay, ReplayedRecord, ScanEnd, Scanner, Stop, check_record
 from pocketmq.log.segments import Segment, Segments, position_name
 from pocketmq.log.snapshots import SnapshotStore
@@ -134,9 +135,10 @@ class Recovery:
         if loaded is not None:
             position, payload = loaded
             load_table(payload, queues, runs.floors)
-        for file in runs.files:
+        for file in list(runs.files):
             if file.end > position:
-                for entry in runs.open(file).directory():
+                run = await self._open(runs, file)
+                for entry in run.directory():
                     _apply(queues.ensure(entry.topic, entry.queue_id), entry.first, entry.unit_count, file.start, runs)
                 await self._clock.sleep(0)
 
@@ -147,6 +149,31 @@ class Recovery:
             if file.start > expected:
                 await self._rebuild(runs, expected, file.start)
             expected = max(expected, file.end)
+
+    async def _open(self, runs: RunStore, file: RunFile) -> Run:
+        """A run, made again first when it is damaged."""
+        try:
+            return runs.open(file)
+        except StoreCorruptError:
+            runs.damaged.clear()
+            await self._rebuild(runs, file.start, file.end)
+            return runs.open(runs.files[runs.number_at(file.start)])
+
+    async def _units_from(self, runs: RunStore, file: RunFile, queue: LogQueue) -> list[tuple[int, int]]:
+        """(position, size) of a queue's records in a run, from `replay_from` on."""
+        for _ in range(2):
+            run = await self._open(runs, runs.files[runs.number_at(file.start)])
+            entry = run.find(queue.topic, queue.queue_id)
+            if entry is None:
+                return []
+            try:
+                units = run.units(entry.first_unit, entry.end - entry.first)
+            except StoreCorruptError:
+                runs.damaged.clear()
+                await self._rebuild(runs, file.start, file.end)
+                continue
+            return [(at, size) for at, size, _ in UNIT.iter_unpack(units) if size and at >= self._replay_from]
+        raise StoreCorruptError(f"{file.path} is damaged, and was damaged again after it was made again")
 
     async def _rebuild(self, runs: RunStore, start: int, end: int) -> None:
         position = start
@@ -190,20 +217,12 @@ class Recovery:
         replayed = [
             queue for topic in queues.topics() if topic in self._replay_topics for queue in queues.of_topic(topic)
         ]
-        for number in range(runs.number_at(self._replay_from), len(runs.files)):
-            run = runs.open(runs.files[number])
-            positions = []
+        for file in runs.files[runs.number_at(self._replay_from) :] if replayed else ():
+            found = []
             for queue in replayed:
-                entry = run.find(queue.topic, queue.queue_id)
-                if entry is not None:
-                    units = run.units(entry.first_unit, entry.end - entry.first)
-                    positions += [
-                        (position, queue)
-                        for position, size, _ in UNIT.iter_unpack(units)
-                        if size and position >= self._replay_from
-                    ]
-            positions.sort(key=lambda found: found[0])
-            for position, queue in positions:
+                found += [(position, queue) for position, _ in await self._units_from(runs, file, queue)]
+            found.sort(key=lambda item: item[0])
+            for position, queue in found:
                 self._replay_one(position, queue)
             await self._clock.sleep(0)
 
