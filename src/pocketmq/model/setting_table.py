@@ -5,7 +5,6 @@ value under a Java name is in Java's unit (mostly milliseconds, where ours are s
 (`SYNC_FLUSH`).
 """
 
-import difflib
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -107,6 +106,8 @@ def find(name: str, *, prefer: Iterable[str] = ("broker",), section: str | None 
 
 def unknown(name: str, more_names: Iterable[str] = ()) -> str:
     """One sentence: there is no such setting, and which one was probably meant."""
+    import difflib  # here: only mistakes need it
+
     names: dict[str, str] = {}
     for row in rows():
         names[row.name.lower()] = row.name
@@ -163,6 +164,8 @@ def _read_text(row: Row, value: Value) -> str:
         lowered = value.lower()
         if lowered in row.choices:
             return lowered
+        import difflib
+
         near = difflib.get_close_matches(lowered, row.choices, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ValueError(f"expected one of {', '.join(row.choices)}{hint}")

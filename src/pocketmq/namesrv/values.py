@@ -1,8 +1,9 @@
 """What the route table is made of, what it is told and what it answers."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from pocketmq.model.config import DataVersion, TopicConfig
 
@@ -10,8 +11,7 @@ Member = tuple[str, str]
 """(cluster, address): one broker process."""
 
 
-@dataclass(slots=True)
-class QueueEntry:
+class QueueEntry(msgspec.Struct):
     """The queues of one topic on one broker set."""
 
     read_queues: int
@@ -20,19 +20,17 @@ class QueueEntry:
     sys_flag: int
 
 
-@dataclass(slots=True)
-class BrokerSet:
+class BrokerSet(msgspec.Struct):
     """All members with one broker name."""
 
     cluster: str
     name: str
-    addresses: dict[int, str] = field(default_factory=dict)
+    addresses: dict[int, str] = {}
     acting_master: bool = False
     zone: str | None = None
 
 
-@dataclass(slots=True)
-class LiveBroker:
+class LiveBroker(msgspec.Struct):
     """One member that has spoken lately."""
 
     last_ms: int
@@ -43,8 +41,7 @@ class LiveBroker:
     auto_host: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class Registration:
+class Registration(msgspec.Struct, kw_only=True):
     """What a broker says about itself. `topics` is None when it sent none (old versions)."""
 
     cluster: str
@@ -55,24 +52,22 @@ class Registration:
     timeout_ms: int | None = None
     acting_master: bool | None = None
     zone: str | None = None
-    data_version: DataVersion = field(default_factory=DataVersion)
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
     topics: Mapping[str, TopicConfig] | None = None
-    mappings: Mapping[str, Any] = field(default_factory=dict)
-    filters: list[str] = field(default_factory=list)
+    mappings: Mapping[str, Any] = {}
+    filters: list[str] = []
     channel: Hashable = None
     auto_host: bool = False
 
 
-@dataclass(slots=True)
-class Registered:
+class Registered(msgspec.Struct):
     """The answer to a registration that was taken. A replica learns about its master."""
 
     master_address: str | None = None
     ha_address: str | None = None
 
 
-@dataclass(slots=True)
-class MinIdChange:
+class MinIdChange(msgspec.Struct):
     """The smallest member id of a broker set has changed: its members want to know."""
 
     brokers: BrokerSet
@@ -82,8 +77,7 @@ class MinIdChange:
     ha_address: str | None
 
 
-@dataclass(slots=True)
-class Route:
+class Route(msgspec.Struct):
     """Where the queues of one topic are. Broker sets are copies."""
 
     queues: dict[str, QueueEntry]

@@ -6,7 +6,6 @@ that Java knows and that means nothing here is passed over with a warning.
 """
 
 import contextlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,6 +165,8 @@ def _from_file(file: str | None) -> Iterator[Assignment]:
     if len(data) > FILE_BYTES_MAX:
         raise SettingError(f"the settings file {file} is larger than {FILE_BYTES_MAX} bytes; is it the right file?")
     if _is_toml(file, text):
+        import tomllib  # here: a server without a TOML file starts without it
+
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -185,6 +186,8 @@ def _is_toml(file: str, text: str) -> bool:
         return True
     if file.endswith((".conf", ".properties")):
         return False
+    import tomllib
+
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
