@@ -27,7 +27,7 @@ class Origin:
             SysFlag.STORE_HOST_V6 if len(store_host) != HOST_V4_BYTES else 0
         )
         """Bits of the sys flag that say how long the hosts are."""
-        self.message_id_prefix = store_host.hex().upper()
+        self.message_id_prefix = store_host.hex().upper().encode()
         """Offset message ids are this and the position, 16 hexadecimal digits."""
 
 

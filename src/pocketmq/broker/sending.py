@@ -15,6 +15,7 @@ The order of the checks and their codes is RocketMQ's.
 import os
 import random
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.delays import plan_delay
@@ -42,13 +43,14 @@ if TYPE_CHECKING:
     from pocketmq.model.settings import Settings
     from pocketmq.views.topics import TopicTable
 
-UNIQUE_KEY_MARK = PropertyKey.UNIQUE_KEY + "\x01"
-TAGS_MARK = PropertyKey.TAGS + "\x01"
-UNIQUE_KEY_MARK_LENGTH = len(UNIQUE_KEY_MARK)
-TAGS_MARK_LENGTH = len(TAGS_MARK)
+UNIQUE_KEY_MARK = b"UNIQ_KEY\x01"
+TAGS_MARK = b"TAGS\x01"
+UNIQUE_KEY_MARK_BYTES = len(UNIQUE_KEY_MARK)
+TAGS_MARK_BYTES = len(TAGS_MARK)
+PROPERTY_END = 2
 TARGETS_MAX = 100_000
 
-Stored = tuple[int, int, int, str]
+Stored = tuple[int, int, int, bytes]
 """What was appended: queue id as asked for, offset in the queue it was written to, log position, unique key."""
 
 
@@ -99,7 +101,7 @@ class Sending:
                 PropertyKey.TRACE_ON: "true" if settings.broker.trace_on else "false",
                 PropertyKey.CLUSTER: settings.broker.cluster,
             }
-        )
+        ).encode()
 
     def on_entry(self, entry: Entry) -> None:
         """A topic changed: look it up again."""
@@ -115,7 +117,7 @@ class Sending:
         topic: str,
         queue_id: int,
         body: bytes,
-        properties: str,
+        properties: bytes,
         origin: Origin,
         flag: int,
         sys_flag: int,
@@ -143,13 +145,12 @@ class Sending:
         at = properties.find(UNIQUE_KEY_MARK)
         if (
             at < 0
-            or (at and properties[at - 1] != "\x02")
-            or "DELAY" in properties
-            or "TIMER_" in properties
-            or "TRAN_MSG" in properties
-            or "MSG_REGION" in properties
-            or "POP_CK" in properties
-            or "\0" in properties
+            or (at and properties[at - 1] != PROPERTY_END)
+            or b"DELAY" in properties
+            or b"TIMER_" in properties
+            or b"TRAN_MSG" in properties
+            or b"MSG_REGION" in properties
+            or b"POP_CK" in properties
             or target.special
         ):
             return self._send_special(
@@ -164,24 +165,17 @@ class Sending:
                 reconsume_times,
                 max_reconsume_times,
             )
-        if properties[-1] != "\x02":
-            properties += "\x02"
-        at += UNIQUE_KEY_MARK_LENGTH
-        unique_key = properties[at : properties.find("\x02", at)]
-        at = properties.find(TAGS_MARK)
-        if at < 0:
-            code = 0
-        elif at == 0 or properties[at - 1] == "\x02":
-            code = tag_code(properties[at + TAGS_MARK_LENGTH : properties.find("\x02", at)])
-        else:
-            code = tag_code(decode_properties(properties).get(PropertyKey.TAGS))
-        encoded = (properties + self._added).encode()
-        if len(encoded) > PROPERTIES_BYTES_MAX:
-            raise _properties_too_long(len(encoded))
+        if properties[-1] != PROPERTY_END:
+            properties += b"\x02"
+        at += UNIQUE_KEY_MARK_BYTES
+        unique_key = properties[at : properties.find(b"\x02", at)]
+        properties += self._added
+        if len(properties) > PROPERTIES_BYTES_MAX:
+            raise _properties_too_long(len(properties))
         position = self._append(
             queue,
             body,
-            encoded,
+            properties,
             flag,
             sys_flag | origin.host_flags,
             born_timestamp,
@@ -189,7 +183,7 @@ class Sending:
             origin.store_host,
             reconsume_times,
             0,
-            code,
+            _tag_code_in(properties),
         )
         series = target.series
         series.messages += 1
@@ -201,7 +195,7 @@ class Sending:
         target: Target,
         queue_id: int,
         body: bytes,
-        text: str,
+        encoded: bytes,
         origin: Origin,
         flag: int,
         sys_flag: int,
@@ -210,8 +204,6 @@ class Sending:
         max_reconsume_times: int | None,
     ) -> Stored:
         """The slow road: the same, for messages and topics that need more."""
-        if "\0" in text:
-            raise PocketMQError("the properties hold a NUL character", code=ResponseCode.MESSAGE_ILLEGAL)
         config = target.config
         if config.order and not self._settings.broker.permission & Permission.WRITE:
             raise PocketMQError(
@@ -220,7 +212,7 @@ class Sending:
             )
         if config.topic_filter_type == "MULTI_TAG":
             sys_flag |= SysFlag.MULTI_TAGS
-        properties = decode_properties(text)
+        properties = decode_properties(encoded.decode())
         topic, stored_queue_id, due_ms = target.topic, queue_id, None
         if topic.startswith(RETRY_PREFIX):
             topic, stored_queue_id = self._retry_or_dead_letter(
@@ -269,7 +261,7 @@ class Sending:
         if due_ms is not None:
             self._timers.stage(due_ms, position)
         target.series.add(1, len(body))
-        return queue_id, queue.next_offset - 1, position, properties[PropertyKey.UNIQUE_KEY]
+        return queue_id, queue.next_offset - 1, position, properties[PropertyKey.UNIQUE_KEY].encode()
 
     def _retry_or_dead_letter(
         self,
@@ -303,7 +295,6 @@ class Sending:
         origin: Origin,
         sys_flag: int,
         born_timestamp: int,
-        reconsume_times: int,
         default_topic: str,
         default_queues: int,
     ) -> tuple[int, int, list[int]]:
@@ -341,24 +332,14 @@ class Sending:
                     code=ResponseCode.MESSAGE_ILLEGAL,
                 )
         first_offset = queue.next_offset
-        append, born_host, store_host = self._append, origin.born_host, origin.store_host
-        sys_flag |= origin.host_flags
-        positions = [
-            append(
-                queue,
-                each_body,
-                properties,
-                flag,
-                sys_flag,
-                born_timestamp,
-                born_host,
-                store_host,
-                reconsume_times,
-                0,
-                _tag_code_of(properties) if b"TAGS" in properties else 0,
-            )
-            for flag, each_body, properties in messages
-        ]
+        positions = self._log.append_batch(
+            queue,
+            [(flag, each, properties, _tag_code_in(properties)) for flag, each, properties in messages],
+            sys_flag | origin.host_flags,
+            born_timestamp,
+            origin.born_host,
+            origin.store_host,
+        )
         target.series.add(len(messages), len(body))
         return queue_id, first_offset, positions
 
@@ -391,9 +372,21 @@ class Sending:
         return target
 
 
-def _tag_code_of(properties: bytes) -> int:
-    tag = find_property(properties, b"TAGS")
-    return tag_code(tag.decode(errors="replace")) if tag else 0
+def _tag_code_in(properties: bytes) -> int:
+    """The code of the TAGS property, 0 without one."""
+    at = properties.find(TAGS_MARK)
+    if at < 0:
+        return 0
+    if at == 0 or properties[at - 1] == PROPERTY_END:
+        end = properties.find(b"\x02", at)
+        return _tag_code_of(properties[at + TAGS_MARK_BYTES : end if end > 0 else None])
+    # Some other property ends in these letters.
+    return _tag_code_of(find_property(properties, b"TAGS") or b"")
+
+
+@lru_cache(maxsize=65_536)
+def _tag_code_of(tag: bytes) -> int:
+    return tag_code(tag.decode(errors="replace"))
 
 
 def _no_such_queue(target: Target, queue_id: int) -> PocketMQError:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Header = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 _FRAME_HEAD = struct.Struct(">II")
-_WAIT_FALSE = "WAIT\x01false"
+_WAIT_FALSE = b"WAIT\x01false"
 
 
 class SendRequests:
@@ -41,9 +41,9 @@ class SendRequests:
         # Every field but the six that differ; region names and the like are quoted once here.
         self._answer = (
             f'{{"code":0,"extFields":{{"MSG_REGION":{to_json(self._region).replace("%", "%%")},'
-            f'"TRACE_ON":"{self._trace_on}","msgId":"%s%016X","queueId":"%d","queueOffset":"%d",'
-            f'"transactionId":"%s"}},"flag":1,"language":"{OUR_LANGUAGE}","opaque":%d,"version":{CURRENT_VERSION}}}'
-        )
+            f'"TRACE_ON":"{self._trace_on}","msgId":"%b%016X","queueId":"%d","queueOffset":"%d",'
+            f'"transactionId":"%b"}},"flag":1,"language":"{OUR_LANGUAGE}","opaque":%d,"version":{CURRENT_VERSION}}}'
+        ).encode()
 
     def send(self, connection: "RemotingConnection", command: Command) -> Answer:
         """Code 310, and the same with the long field names."""
@@ -61,7 +61,7 @@ class SendRequests:
         if header.batch:
             return self._stage_batch(connection, command, header)
         origin = self._origins.get(connection) or self._broker.origins.of(connection)
-        properties = header.properties or ""
+        properties = header.properties.encode() if header.properties else b""
         queue_id, queue_offset, position, unique_key = self._send(
             header.topic,
             header.queue_id,
@@ -77,14 +77,19 @@ class SendRequests:
             header.max_reconsume_times,
         )
         if command.serialize_type == 0 and unique_key.isalnum():
-            data = (
-                self._answer % (origin.message_id_prefix, position, queue_id, queue_offset, unique_key, command.opaque)
-            ).encode()
+            data = self._answer % (
+                origin.message_id_prefix,
+                position,
+                queue_id,
+                queue_offset,
+                unique_key,
+                command.opaque,
+            )
             length = len(data)
             answer = _FRAME_HEAD.pack(4 + length, length) + data
         else:
-            message_id = f"{origin.message_id_prefix}{position:016X}"
-            answer = self._encode(command, message_id, queue_id, queue_offset, unique_key)
+            message_id = (b"%b%016X" % (origin.message_id_prefix, position)).decode()
+            answer = self._encode(command, message_id, queue_id, queue_offset, unique_key.decode(errors="replace"))
         if self._gate.sync:
             return self._admit(command, answer, wait=_WAIT_FALSE not in properties)
         self._gate.admitted.append(command)
@@ -99,14 +104,13 @@ class SendRequests:
             origin,
             header.sys_flag,
             header.born_timestamp,
-            header.reconsume_times or 0,
             header.default_topic,
             header.default_topic_queue_nums,
         )
-        template = origin.message_id_prefix + "%016X"
+        template = origin.message_id_prefix.decode() + "%016X"
         message_ids = ",".join([template % position for position in positions])
         answer = self._encode(command, message_ids, queue_id, queue_offset, None)
-        return self._admit(command, answer, wait=_WAIT_FALSE not in (header.properties or ""))
+        return self._admit(command, answer, wait=_WAIT_FALSE not in (header.properties or "").encode())
 
     def _encode(
         self, command: Command, message_id: str, queue_id: int, queue_offset: int, unique_key: str | None
