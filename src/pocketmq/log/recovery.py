@@ -33,6 +33,9 @@ from pocketmq.model.seams import Clock, Disk
 YIELD_BYTES = 4 * 1024 * 1024
 """How much is read before other tasks get a turn."""
 
+_TORN_LOOK_BYTES = 1024 * 1024
+"""So much behind the end of the log is looked at for something that was cut off."""
+
 
 @dataclass(slots=True)
 class Progress:
@@ -364,11 +367,12 @@ class Recovery:
         if following is not None:
             self._keep(segment, end.position, min(following.end, segment.end))
             self.report.cut_records = following.count
-        if following is not None or end.stop is Stop.DAMAGE:
+        assert segment.file is not None and segment.view is not None
+        offset = end.position - segment.start
+        if following is not None or any(bytes(segment.view[offset : offset + _TORN_LOOK_BYTES]).strip(b"\0")):
             self.report.cut_position = end.position
             self.report.cut_reason = reason
-        assert segment.file is not None
-        segment.file.clear_from(end.position - segment.start)
+        segment.file.clear_from(offset)
         self._disk.sync_now(segment.file)
         if self._segments[-1] is not segment:
             while self._segments[-1] is not segment:
