@@ -3,9 +3,9 @@
     python scripts/generate_sync.py           write the files
     python scripts/generate_sync.py --check   exit 1 when they are not up to date
 
-Every public method of the classes below becomes one that hands its work to the client's loop (`client/portal.py`) and waits:
-same name, same parameters, same docstring. Objects of these classes are wrapped on the way out; a handler that is a
-coroutine function there is a plain function here and runs in a thread.
+Every public method of the classes below becomes one that hands its work to the client's loop (`client/portal.py`) and
+waits: same name, same parameters, same docstring. Objects of these classes are wrapped on the way out; a handler that
+is a coroutine function there is a plain function here and runs in a thread.
 """
 
 import argparse
@@ -129,14 +129,12 @@ def signature(function: ast.FunctionDef | ast.AsyncFunctionDef, writer: Writer) 
 def call_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """The parameters as they are passed on."""
     handlers = handler_names(function)
-    parts = []
-    for argument in function.args.args:
-        if argument.arg != "self":
-            parts.append(_passed(argument.arg, argument.arg in handlers))
+    plain = [argument.arg for argument in function.args.args if argument.arg != "self"]
+    named = [argument.arg for argument in function.args.kwonlyargs]
+    parts = [_passed(name, name in handlers) for name in plain]
     if function.args.vararg is not None:
         parts.append(f"*{function.args.vararg.arg}")
-    for argument in function.args.kwonlyargs:
-        parts.append(f"{argument.arg}={_passed(argument.arg, argument.arg in handlers)}")
+    parts += [f"{name}={_passed(name, name in handlers)}" for name in named]
     if function.args.kwarg is not None:
         parts.append(f"**{function.args.kwarg.arg}")
     return ", ".join(parts)

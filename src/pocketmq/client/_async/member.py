@@ -9,7 +9,7 @@ when it is settled. Any number of tasks may iterate over one consumer; each mess
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,6 @@ from pocketmq.client._async.retrying import Retries
 from pocketmq.client.allocators import AverageAllocator
 from pocketmq.client.buffers import QueueBuffer
 from pocketmq.client.filters import Filter, Tag
-from pocketmq.client.names import shown_topic
 from pocketmq.client.options import timestamp_ms
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
 from pocketmq.model.errors import ClientClosedError, PocketMQError, UsageError
@@ -261,11 +260,6 @@ class Member:
         """Hand out a message that an operator sent for a try."""
         self._direct.append(message)
         self._wake()
-
-    def show(self, messages: Iterable[Delivery]) -> None:
-        """Make messages look as their sender sent them: one that comes again has its first topic."""
-        for message in messages:
-            message.topic = shown_topic(message)
 
     # -- what readers need -------------------------------------------------------------------------------------------
 

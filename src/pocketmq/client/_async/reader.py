@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from pocketmq.client._async.delivery import Delivery
 from pocketmq.client._async.pulling import Puller, PullResult, PullStatus
+from pocketmq.client.names import shown_topic
 from pocketmq.client.parts import MessageBuffer
 from pocketmq.model.errors import ConnectError, PocketMQError
 from pocketmq.model.message import MessageQueue
+from pocketmq.model.names import DLQ_PREFIX, RETRY_PREFIX
 from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class QueueReader:
         "_next_offset",
         "_puller",
         "_room",
+        "_shows_topic",
         "_stored",
         "_task",
         "buffer",
@@ -72,6 +75,7 @@ class QueueReader:
         """Messages that somebody has and did not settle."""
         self.pulled_at_ms = 0
         self.settled_at_ms = 0
+        self._shows_topic = queue.topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
         self._broker_id = MASTER_ID
         self._failures = 0
         self._stored: int | None = None
@@ -168,7 +172,9 @@ class QueueReader:
         before, self._next_offset = self._next_offset, result.next_offset
         for message in result.messages:
             message.context = self
-        self._member.show(result.messages)
+        if self._shows_topic:
+            for message in result.messages:
+                message.topic = shown_topic(message)
         buffer.put(result.messages, result.next_offset)
         if result.messages:
             self._member.on_messages(self)
