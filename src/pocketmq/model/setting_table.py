@@ -254,14 +254,21 @@ def java_properties(settings: Settings, sections: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+# Which settings the name server and the broker answer for, each on its own port.
+_SECTIONS_OF = {"namesrv": {"namesrv", "log"}, "broker": {"broker", "store", "log"}}
+
+
 def change_dynamic(settings: Settings, changes: Iterable[tuple[str, str]], *, section: str) -> list[Row]:
     """Apply changes to a running process, all or none; returns the rows that were changed.
 
-    Raises SettingError for a name that is unknown, a value that cannot be, or a setting that takes a restart.
+    `section` is `namesrv` or `broker`: who was asked. Raises SettingError for a name that is unknown, a value that
+    cannot be, or a setting that takes a restart.
     """
     accepted: list[tuple[Row, Value]] = []
     for name, text in changes:
         row, java = find(name, prefer=(section,), section=section)
+        if row.section not in _SECTIONS_OF[section]:
+            raise SettingError(f"{row.name} is not a setting of this server")
         value = read_value(row, text, java=java)
         if value == get_value(settings, row):
             continue

@@ -313,6 +313,8 @@ class Requests:
         self._forget_routes()
         for row in changed:
             logger.info("%s changed the setting %s", connection.peer, row.name)
+            if row.name == "log.level":
+                logging.getLogger("pocketmq").setLevel(self._settings.log.level.upper())
         return _answer(command)
 
     def _get_settings(self, connection: RemotingConnection, command: Command) -> bytes:

@@ -195,11 +195,11 @@ class RouteTable:
 
     def _forget_set(self, brokers: BrokerSet) -> None:
         del self.brokers[brokers.name]
-        names = self.clusters.get(brokers.cluster)
-        if names is not None:
-            names.pop(brokers.name, None)
-            if not names:
-                del self.clusters[brokers.cluster]
+        # A name that was used in two clusters (a mistake, but not ours) leaves both.
+        for cluster in [cluster for cluster, names in self.clusters.items() if brokers.name in names]:
+            del self.clusters[cluster][brokers.name]
+            if not self.clusters[cluster]:
+                del self.clusters[cluster]
         for topic in [topic for topic, queues in self.topics.items() if brokers.name in queues]:
             self._drop_queues(topic, brokers.name)
 

@@ -107,6 +107,12 @@ def test_dynamic_changes_are_all_or_none() -> None:
     assert settings.namesrv.order_message
 
 
+def test_each_server_changes_only_its_own_settings() -> None:
+    for section, name in (("namesrv", "store.retention_hours"), ("broker", "namesrv.order_message")):
+        with pytest.raises(SettingError, match="not a setting of this server"):
+            setting_table.change_dynamic(Settings(), [(name, "1")], section=section)
+
+
 def test_properties_text_uses_java_names_and_units() -> None:
     lines = setting_table.java_properties(Settings(), ["broker", "store"]).splitlines()
     assert {"brokerName=broker-a", "flushDiskType=ASYNC_FLUSH", "syncFlushTimeout=5000"} <= set(lines)

@@ -56,6 +56,8 @@ class AdminRequests:
                 connection.peer,
                 ", ".join(row.name for row in rows),
             )
+        if any(row.name == "log.level" for row in rows):
+            logging.getLogger("pocketmq").setLevel(self._broker.settings.log.level.upper())
         if any(row.name == "broker.permission" for row in rows):
             self._broker.registration.permission_changed()
         return success(command)
