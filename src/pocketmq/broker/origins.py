@@ -6,6 +6,7 @@ client can use. It is the advertised address when there is one, else the local e
 
 from typing import TYPE_CHECKING
 
+from pocketmq.broker.registration import split_advertised
 from pocketmq.model.errors import UsageError
 from pocketmq.wire.hosts import HOST_V4_BYTES, pack_host
 from pocketmq.wire.record import SysFlag
@@ -53,7 +54,8 @@ class Origins:
         """This broker's address, as the client of `connection` knows it."""
         local = connection.local_address[0] if connection is not None else self._settings.host
         # A record holds addresses, not names: with a name advertised, the one that the client used has to do.
-        return _pack(self._settings.advertise, self.port) or _pack(local, self.port) or pack_host("0.0.0.0", self.port)
+        advertised = split_advertised(self._settings.advertise, self.port)
+        return _pack(*advertised) or _pack(local, self.port) or pack_host("0.0.0.0", self.port)
 
     def forget(self, connection: "RemotingConnection") -> None:
         """The connection is closed."""

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 SECOND_REGISTRATION_S = 10.0
 PERIOD_S_MIN = 10.0
 PERIOD_S_MAX = 60.0
-BACK_OFF_S_MAX = 30.0
+BACK_OFF_S_MAX = 10.0
 START_WAIT_S = 1.0
 """How long `start` waits for the first answers; a name server that is slower is registered with in the background."""
 UNREGISTER_TIMEOUT_S = 2.0
@@ -300,9 +300,8 @@ class Registration:
 
     def advertised_address(self, connection: RemotingConnection) -> tuple[str, bool]:
         """What the name server behind `connection` is told, and whether it may tell clients another address."""
-        host = self._settings.advertise
-        if host:
-            return _with_default_port(host, self._port), False
+        if self._settings.advertise:
+            return format_address(*split_advertised(self._settings.advertise, self._port)), False
         if self._settings.host not in WILDCARD_HOSTS:
             return format_address(self._settings.host, self._port), False
         return format_address(connection.local_address[0], self._port), True
@@ -346,15 +345,14 @@ def _settle(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def _with_default_port(address: str, port: int) -> str:
-    """`address` may be a host alone, or a host and a port (a mapped one, say)."""
+def split_advertised(advertise: str, port: int) -> tuple[str, int]:
+    """Host and port of the setting `broker.advertise`: a host alone, or `host:port` where the port is mapped."""
+    if advertise.count(":") > 1 and not advertise.startswith("["):
+        return advertise, port
     try:
-        host, own_port = parse_address(address)
+        return parse_address(advertise)
     except PocketMQError:
-        return format_address(address.strip("[]"), port)
-    if ":" in host and not address.startswith("["):
-        return format_address(address, port)
-    return format_address(host, own_port)
+        return advertise.strip("[]"), port
 
 
 def _with_port(address: str, add: int) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pocketmq.broker.dispatcher import Answer, Dispatcher
 from pocketmq.broker.remoting.answers import success, success_body
 from pocketmq.model.message import MessageQueue
+from pocketmq.views.journal import CursorReset, Entry
 from pocketmq.wire.bodies.offsets import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, ResetOffsetBody
 from pocketmq.wire.codes import RequestCode
 from pocketmq.wire.command import Command
@@ -108,6 +109,13 @@ class OffsetRequests:
         )
         return success_body(command, body)
 
+    def answer_held(self, entry: Entry) -> None:
+        """A reset is waiting to be told: the pulls that are held come back at once, and the next ones are told."""
+        if isinstance(entry, CursorReset) and entry.announce:
+            queue = self._broker.log.queue(entry.cursor.topic, entry.cursor.queue_id)
+            if queue is not None:
+                self._broker.holds.answer_all(queue)
+
     def corrections(self, connection: "RemotingConnection", command: Command) -> Answer:
         """QUERY_CORRECTION_OFFSET 308."""
         header = command.header(QueryCorrectionOffsetRequestHeader)
@@ -125,6 +133,7 @@ class OffsetRequests:
 def register(dispatcher: Dispatcher, broker: "Broker") -> None:
     """Answer the codes about offsets."""
     requests = OffsetRequests(broker)
+    broker.journal.listeners.append(requests.answer_held)
     dispatcher.on(RequestCode.QUERY_CONSUMER_OFFSET, requests.query)
     dispatcher.on(RequestCode.UPDATE_CONSUMER_OFFSET, requests.update)
     dispatcher.on(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, requests.search)

@@ -19,6 +19,7 @@ from pocketmq.wire.headers.offsets import (
     SearchOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
+from pocketmq.wire.headers.pull import PullMessageRequestHeader
 
 World = Any
 Client = Any
@@ -189,6 +190,18 @@ async def test_a_reset_moves_the_cursors_and_tells_the_next_pull_once(ready: Cli
     told = await ready.pull("orders", "g", 4)
     assert (told.code, told.ext()["nextBeginOffset"]) == (21, "1")
     assert (await ready.pull("orders", "g", 1)).code == 0
+
+
+async def test_a_held_pull_comes_back_at_once_so_that_the_consumer_is_told(world: World, ready: Client) -> None:
+    await ready.heartbeat(groups=("g",))
+    header = PullMessageRequestHeader("g", "orders", 0, 4, 32, 2, 0, 15_000, 0, None, None)
+    held = ready.connection.start_request(RequestCode.PULL_MESSAGE, header, timeout_s=60)
+    await asyncio.sleep(1)
+    before = world.clock.monotonic()
+    await reset(ready, queue_id=0, offset=1)
+    assert (await held).code in (19, 21)
+    assert world.clock.monotonic() - before < 1
+    assert (await ready.pull("orders", "g", 4)).code == 21
 
 
 async def test_until_it_is_told_commits_are_ignored(ready: Client) -> None:
