@@ -190,15 +190,17 @@ class RealDisk:
         await asyncio.get_running_loop().run_in_executor(self._threads(), self.sync_folder, path)
 
     def make_folder(self, path: str) -> None:
-        """Create the folder and its parents; fine when it exists. The new names are durable when this returns."""
-        missing = Path(path)
-        created = []
-        while not missing.exists():
-            created.append(missing)
-            missing = missing.parent
+        """Create the folder and its parents; fine when it exists. Its name is durable when this returns."""
+        # An existing one may be what a process left that was killed before it could sync the name.
+        unsure = [Path(path)]
+        while not unsure[-1].exists():
+            unsure.append(unsure[-1].parent)
         Path(path).mkdir(parents=True, exist_ok=True)
-        for folder in created:
-            self.sync_folder(str(folder.parent))
+        for folder in unsure:
+            try:
+                self.sync_folder(str(folder.parent))
+            except PermissionError:
+                break  # a folder that we may not read has names that we did not make
 
     def list_folder(self, path: str) -> Sequence[str]:
         """Names in the folder, sorted; empty when it does not exist."""

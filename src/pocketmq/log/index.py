@@ -83,6 +83,8 @@ class Index:
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._merge_due = False
+        self.table_due = False
+        """Something changed in the table that should not wait for the next run."""
         self.lock = asyncio.Lock()
         """Held while runs or the table change."""
 
@@ -144,12 +146,14 @@ class Index:
         await self._collect_keys()
         while self._stretch_end() is not None and not self._closing:
             if not await self.write_run():
-                return
+                raise StoreError("the log did not become durable, so this part of its index cannot be stored yet")
             self._merge_due = True
             await self._collect_keys()
         if self._merge_due and not self._closing:
             await self.merge()
             self._merge_due = False
+        if self.table_due:
+            await self.save_table()
 
     def _plan(self) -> None:
         """Say when the task has something to do next."""
@@ -269,6 +273,7 @@ class Index:
         """Store where every queue stands at `covered`."""
         if self._tables is None:
             return
+        self.table_due = False
         floors = self.runs.floors
         # Dropped queues first: one that comes back in between is then stored twice, and the last one counts.
         topics = [

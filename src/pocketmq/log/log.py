@@ -199,11 +199,15 @@ class Log(LogTail):
     def drop_topic(self, topic: str) -> None:
         """Forget the queues of a topic: their records cannot be read any more.
 
-        The records stay in the log until their segments go. When the topic comes back, its offsets go on.
+        The records stay in the log until their segments go. When the topic comes back, its offsets go on. The index
+        stores this soon, not at once: after a crash in between, the queues are there again, so whoever knows which
+        topics exist drops the others after opening the log.
         """
         if self._staged:
             self.write_for_reader()
-        self.queues.drop(topic)
+        if self.queues.drop(topic):
+            self.index.table_due = True
+            self.index.wake()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
