@@ -14,7 +14,6 @@ import importlib
 import importlib.util
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from pocketmq.broker.clients import ClientRegistry
 from pocketmq.broker.delays import parse_levels
@@ -37,6 +36,7 @@ from pocketmq.broker.startup import create_system_topics, import_or_infer, open_
 from pocketmq.broker.statistics import Statistics
 from pocketmq.broker.timers import TimerService
 from pocketmq.broker.topics import TopicService
+from pocketmq.log.recovery import Progress
 from pocketmq.log.snapshots import SnapshotStore
 from pocketmq.model.seams import Clock, Disk, Network
 from pocketmq.model.settings import Settings
@@ -84,7 +84,7 @@ class Broker:
         clock: Clock,
         disk: Disk,
         network: Network,
-        progress: Callable[[Any], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -252,6 +252,7 @@ class Broker:
         self.journal.listeners.append(self.sending.on_entry)
         self.journal.listeners.append(self._on_entry)
         log.on_written = self.holds.wake
+        log.retention.before_delete = self._before_delete
         for name in REMOTING_MODULES:
             if importlib.util.find_spec(f"pocketmq.broker.remoting.{name}") is not None:
                 importlib.import_module(f"pocketmq.broker.remoting.{name}").register(self.dispatcher, self)
@@ -292,6 +293,13 @@ class Broker:
             self.registration.topic_changed(entry.topic)
             for queue in self.log.queues_of(entry.topic):
                 self.holds.answer_all(queue)
+
+    async def _before_delete(self, start: int, end: int) -> None:
+        """The log is about to delete [start, end): keep what still lives there."""
+        self.delivery.carry_forward(start, end)
+        # What the journal says there must be in a stored state, since it cannot be replayed any more.
+        if self.snapshots.position < end:
+            await self.snapshots.save(self.log)
 
     def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         async def forever() -> None:

@@ -47,12 +47,9 @@ class Snapshots:
         self.position = 0
         """The log position that the newest stored snapshot covers."""
 
-    def restore(self, position_max: int | None = None) -> int:
-        """Load the newest snapshot that can be read and covers no more than `position_max`.
-
-        Returns the position to replay from, 0 when there is none.
-        """
-        found = self._store.load(NAME, position_max=position_max)
+    def restore(self) -> int:
+        """Load the newest snapshot that can be read; returns the position to replay from, 0 when there is none."""
+        found = self._store.load(NAME)
         if found is None:
             return 0
         position, payload = found

@@ -2,12 +2,17 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from pocketmq.broker.java_config import delivered_positions, import_entries, infer_topics
 from pocketmq.broker.timers import fold_record
 from pocketmq.log.log import Log
+from pocketmq.log.recovery import Progress
+from pocketmq.log.scanner import ReplayedRecord
 from pocketmq.model.config import Permission, TopicConfig
+from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.names import (
     AUTO_CREATE_TOPIC,
     BENCHMARK_TOPIC,
@@ -46,47 +51,46 @@ async def open_log(
     journal: "Journal",
     timers: "Timers",
     levels: Sequence[int],
-    progress: Callable[[Any], None] | None,
+    progress: Callable[[Progress], None] | None,
 ) -> Log:
     """Open the log and bring the views to its end: the newest snapshot, then what was written after it."""
 
-    def replay(record: Any) -> None:
-        if record.topic == JOURNAL_TOPIC:
-            journal.replay(record.body)
-        else:
-            fold_record(
-                timers,
-                topic=record.topic,
-                queue_id=record.queue_id,
-                position=record.position,
-                store_timestamp=record.store_timestamp,
-                properties=record.properties,
-                levels=levels,
-            )
+    def replay(replayed: ReplayedRecord) -> None:
+        record = replayed.record
+        if replayed.topic == JOURNAL_TOPIC:
+            try:
+                journal.replay(record.body)
+            except msgspec.MsgspecError as error:
+                message = (
+                    f"the journal record at position {replayed.position} cannot be read ({error}); it was written by "
+                    "a newer version, or is damaged"
+                )
+                if not settings.accept_damage:
+                    raise StoreCorruptError(message, cause=error) from error
+                logger.error("%s; what it says is left out", message)
+            return
+        fold_record(
+            timers,
+            topic=replayed.topic,
+            queue_id=replayed.queue_id,
+            position=replayed.position,
+            store_timestamp=record.store_timestamp,
+            properties=record.properties,
+            levels=levels,
+        )
 
-    position = snapshots.restore()
-    while True:
-        log = await Log.open(
-            disk,
-            clock,
-            settings,
-            replay=replay,
-            replay_from=position,
-            replay_topics=REPLAYED_TOPICS,
-            progress=progress,
-        )
-        if log.max_position >= position:
-            return log
-        # Cannot happen while the disk keeps what it synced; somebody put an older log beside newer views.
-        logger.error(
-            "the stored views cover the log up to %d, but it ends at %d; older ones are taken, or none",
-            position,
-            log.max_position,
-        )
-        end = log.max_position
-        await log.close()
-        snapshots.clear()
-        position = snapshots.restore(end)
+    log = await Log.open(
+        disk,
+        clock,
+        settings,
+        replay=replay,
+        replay_from=snapshots.restore(),
+        replay_topics=REPLAYED_TOPICS,
+        progress=progress,
+    )
+    for note in log.recovery.notes:
+        logger.warning("%s", note)
+    return log
 
 
 def import_or_infer(broker: "Broker") -> None:

@@ -177,6 +177,7 @@ class World:
         table = Settings()
         table.store.data_dir = "/data"
         table.store.segment_bytes = 1024 * 1024
+        table.broker.client_expire_s = 100 * 86_400.0
         for name, value in settings.items():
             section, _, key = name.partition("__")
             setattr(getattr(table, section), key, value)
