@@ -35,7 +35,8 @@ class Client:
     def __init__(self, name_servers: Sequence[str], options: ClientOptions, clock: Clock, network: Network) -> None:
         self._options = options
         self._clock = clock
-        self._core = Core(name_servers, options, clock, network)
+        self.core = Core(name_servers, options, clock, network)
+        """The inside, for the admin library; not for programs."""
 
     async def __aenter__(self) -> Self:
         """The client itself; nothing is connected yet."""
@@ -47,12 +48,12 @@ class Client:
 
     async def close(self) -> None:
         """End everything in good order; a second call does nothing."""
-        await self._core.close()
+        await self.core.close()
 
     @property
     def client_id(self) -> str:
         """What brokers know this client by."""
-        return self._core.client_id
+        return self.core.client_id
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
@@ -107,8 +108,8 @@ class Client:
             topic, body, tag, keys, properties, flag, message_group, delay, deliver_at, delay_level, wait_stored
         )
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
-        self._core.begin()
-        return await self._core.producer.send(message, timeout_s, retries, queue)
+        self.core.begin()
+        return await self.core.producer.send(message, timeout_s, retries, queue)
 
     async def send_batch(
         self,
@@ -131,8 +132,8 @@ class Client:
         else:
             messages = [_own_copy(message) for message in topic]
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
-        self._core.begin()
-        return await self._core.producer.send_batch(messages, timeout_s, retries)
+        self.core.begin()
+        return await self.core.producer.send_batch(messages, timeout_s, retries)
 
     async def send_oneway(
         self,
@@ -151,8 +152,8 @@ class Client:
         Raises PocketMQError for what is known at once: no route, no connection, a message that can never be sent.
         """
         message = self._message(topic, body, tag, keys, properties, flag, message_group, None, None, 0, True)
-        self._core.begin()
-        await self._core.producer.send_oneway(message, queue)
+        self.core.begin()
+        await self.core.producer.send_oneway(message, queue)
 
     def _message(
         self,
@@ -283,15 +284,15 @@ class Client:
         )
         if allocator is not None:
             options.allocator = allocator
-        return Consumer(Member(self._core, group, _subscriptions(topic, filter), options))
+        return Consumer(Member(self.core, group, _subscriptions(topic, filter), options))
 
     # -- queues and positions ----------------------------------------------------------------------------------------
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """The queues of a topic that can be read. Raises RouteNotFoundError."""
         check_topic(topic)
-        self._core.begin()
-        return list((await self._core.routes.get(topic)).readable)
+        self.core.begin()
+        return list((await self.core.routes.get(topic)).readable)
 
     async def pull(
         self,
@@ -308,9 +309,9 @@ class Client:
         With `wait` the broker may hold the request that long when there is nothing. Raises PocketMQError.
         """
         check_group(group)
-        self._core.begin()
-        address = await self._core.offsets.master(queue)
-        puller = Puller(self._core.remoting, queue, group, as_filter(filter), self._clock.time_ms())
+        self.core.begin()
+        address = await self.core.offsets.master(queue)
+        puller = Puller(self.core.remoting, queue, group, as_filter(filter), self._clock.time_ms())
         result = await puller.pull(address, offset, count_max=max, wait_s=seconds(wait, "wait"))
         for message in result.messages:
             message.topic = shown_topic(message)
@@ -318,31 +319,31 @@ class Client:
 
     async def first_offset(self, queue: MessageQueue) -> int:
         """The offset of the first message that is still stored. Raises PocketMQError."""
-        self._core.begin()
-        return await self._core.offsets.first(queue)
+        self.core.begin()
+        return await self.core.offsets.first(queue)
 
     async def end_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message will get. Raises PocketMQError."""
-        self._core.begin()
-        return await self._core.offsets.end(queue)
+        self.core.begin()
+        return await self.core.offsets.end(queue)
 
     async def offset_at(self, queue: MessageQueue, when: datetime | float) -> int:
         """The offset of the first message stored at `when` or later; the end when there is none.
 
         Raises PocketMQError.
         """
-        self._core.begin()
-        return await self._core.offsets.at(queue, timestamp_ms(when, "when"))
+        self.core.begin()
+        return await self.core.offsets.at(queue, timestamp_ms(when, "when"))
 
     async def committed_offset(self, queue: MessageQueue, *, group: str) -> int | None:
         """A group's stored position in a queue, or None. Raises PocketMQError."""
-        self._core.begin()
-        return await self._core.offsets.stored(group, queue)
+        self.core.begin()
+        return await self.core.offsets.stored(group, queue)
 
     async def commit_offset(self, queue: MessageQueue, offset: int, *, group: str) -> None:
         """Store a group's position in a queue. Raises PocketMQError."""
-        self._core.begin()
-        await self._core.offsets.store(group, queue, offset, certain=True)
+        self.core.begin()
+        await self.core.offsets.store(group, queue, offset, certain=True)
 
 
 def _own_copy(message: Message) -> Message:
