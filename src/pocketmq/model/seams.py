@@ -102,7 +102,7 @@ class Disk(Protocol):
         """Make the names in folder `path` durable (files created, renamed or removed in it)."""
 
     def make_folder(self, path: str) -> None:
-        """Create the folder and its parents; fine when it exists. The new names are durable when this returns."""
+        """Create the folder and its parents; fine when it exists. Its name is durable when this returns."""
 
     def list_folder(self, path: str) -> Sequence[str]:
         """Names in the folder, sorted; empty when it does not exist."""

@@ -11,6 +11,7 @@ history)` then gets the disk as the power loss left it, and raises when a promis
 import asyncio
 import itertools
 from collections.abc import Callable, Coroutine, Iterable
+from random import Random
 from typing import Any, TypeVar
 
 from pocketmq.testing.clock import VirtualClock
@@ -22,6 +23,8 @@ History = TypeVar("History")
 Part = Callable[[SimulatedDisk, VirtualClock, History], Coroutine[Any, Any, None]]
 
 OPERATIONS_MAX = 100_000
+RECOVERY_OPERATIONS = 40
+"""A second crash comes before this operation of the recovery."""
 
 
 class BrokenPromiseError(AssertionError):
@@ -55,15 +58,27 @@ def explore(
     seeds: Iterable[int] = range(3),
     step: int = 1,
     sync_seconds_max: float = 0.01,
+    crash: Callable[[SimulatedDisk], SimulatedDisk] = SimulatedDisk.crash,
+    recover: Part[History] | None = None,
 ) -> int:
     """Try every crash point (or every `step`th) of a scenario with every seed; returns how many were tried.
+
+    Args:
+        scenario: does the work, and writes into the history.
+        check: looks at what is left, and raises when it breaks a promise.
+        history: makes an empty history for each try.
+        seeds: seeds of the disk; each gives other times for the syncs, and other losses.
+        step: 1 for every crash point; above, others with every seed.
+        sync_seconds_max: how long a sync takes at most, in virtual seconds.
+        crash: what happens to the disk; `SimulatedDisk.kill` for the end of the process alone.
+        recover: runs after the crash, and is cut short by a second one at some operation, before `check`.
 
     Raises:
         BrokenPromiseError: `check` failed; its cause is what `check` raised.
     """
     tried = 0
-    for seed in seeds:
-        for number in itertools.count(0, step):
+    for offset, seed in enumerate(seeds):
+        for number in itertools.count(offset % step, step):
             if number > OPERATIONS_MAX:
                 raise ValueError(f"the scenario does more than {OPERATIONS_MAX} disk operations")
             disk = SimulatedDisk(seed=seed * 1_000_003 + number)
@@ -71,10 +86,16 @@ def explore(
             promises = history()
             finished = play(scenario, disk, promises, stop_at=number)
             done = disk.operations[-1] if disk.operations else None
+            place = f"after the last operation, {done}" if finished else f"at operation {number}, after {done}"
             try:
-                play(check, disk.crash(), promises)
+                disk = crash(disk)
+                if recover is not None:
+                    second = Random(disk.seed).randrange(RECOVERY_OPERATIONS)
+                    place += f", then at operation {second} of the recovery"
+                    play(recover, disk, promises, stop_at=second)
+                    disk = disk.crash()
+                play(check, disk, promises)
             except Exception as error:
-                place = f"after the last operation, {done}" if finished else f"at operation {number}, after {done}"
                 raise BrokenPromiseError(f"power loss {place}, seed {seed}: {error}") from error
             tried += 1
             if finished:

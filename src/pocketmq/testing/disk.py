@@ -118,14 +118,15 @@ class SimulatedDisk(Disk):
 
     def make_folder(self, path: str) -> None:
         path = self._check(path)
-        if self._folders.is_folder(path):
+        if path in {"", "/"}:
             return
-        if path in self._folders.names:
-            raise _error(errno.EEXIST, path)
         parent = posixpath.dirname(path)
-        self.make_folder(parent)
-        self._begin("make_folder", path)
-        self._folders.change(NameChange(next(self._numbers), path, None))
+        if not self._folders.is_folder(path):
+            if path in self._folders.names:
+                raise _error(errno.EEXIST, path)
+            self.make_folder(parent)
+            self._begin("make_folder", path)
+            self._folders.change(NameChange(next(self._numbers), path, None))
         self.sync_folder(parent)
 
     def list_folder(self, path: str) -> Sequence[str]:

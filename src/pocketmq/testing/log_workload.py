@@ -1,13 +1,13 @@
 """A workload for a log that writes down what it was promised, and the checks of what a crash left of it."""
 
-import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
 
 from pocketmq.log.log import Log
 from pocketmq.log.queues import LogQueue
+from pocketmq.model.errors import StoreError
 from pocketmq.model.settings import StoreSettings
 from pocketmq.testing.clock import VirtualClock
 from pocketmq.testing.disk import SimulatedDisk
@@ -22,53 +22,73 @@ Place = tuple[str, int, int]
 
 
 @dataclass
+class Written:
+    """One record that was appended."""
+
+    body: bytes
+    position: int
+    acknowledged_at: float | None = None
+    """When its durability was promised, by the virtual clock; None when it was not."""
+
+
+@dataclass
 class History:
     """What the workload did and what it was promised."""
 
+    records: dict[Place, Written] = field(default_factory=dict)
+    """Every record that was ever appended, in order."""
     sent: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
-    """Every body that was ever appended, per queue, in order."""
-    acknowledged: dict[Place, bytes] = field(default_factory=dict)
-    positions: dict[Place, int] = field(default_factory=dict)
+    """Every body, per queue, in order; those of appends that failed, too."""
     kept_from: int = 0
-    """Retention may have removed what is below this position."""
+    """Retention may have removed what is below this position, and nothing else."""
+    now: Callable[[], float] = float
+    """The virtual time; at the moment of the crash when asked later."""
 
-    def place_in_order(self, topic: str, queue_id: int, body: bytes) -> int:
-        """Which body of its queue it was; raises ValueError for one that nobody sent."""
-        return self.sent[topic, queue_id].index(body)
+    def acknowledged(self) -> dict[Place, Written]:
+        """The records that were promised to be durable."""
+        return {place: written for place, written in self.records.items() if written.acknowledged_at is not None}
+
+    def forget_lost(self, content: Mapping[Place, bytes]) -> None:
+        """A crash has lost what is not in `content`, rightly; its places are free for other records."""
+        self.records = {place: written for place, written in self.records.items() if place in content}
 
 
 class Workload:
     """Appends to several queues, as a broker does: many records, one write, answers when they are durable."""
 
-    def __init__(self, history: History, *, seed: int = 1) -> None:
+    def __init__(self, history: History, clock: VirtualClock, *, seed: int = 1) -> None:
         self.history = history
+        self.clock = clock
         self.random = Random(seed)
-        self.numbers = itertools.count()
+        self.number = sum(len(bodies) for bodies in history.sent.values())
+        history.now = clock.monotonic
 
-    def append(self, log: Log, *, durable_is_promised: bool = True) -> None:
+    def append(self, log: Log) -> None:
         """Append one record to some queue; the write comes later."""
         topic, queue_id = self.random.choice(QUEUES)
         queue = log.ensure_queue(topic, queue_id)
-        number = next(self.numbers)
+        number = self.number = self.number + 1
         body = b"%d " % number + b"x" * self.random.choice((5, 40, 200, 700))
-        properties = b"KEYS\x01key-%d\x02" % number
         self.history.sent.setdefault((topic, queue_id), []).append(body)
-        position = log.append(queue, body, properties, 0, 0, 1_700_000_000_000, HOST, HOST)
-        place = (topic, queue_id, queue.next_offset - 1)
-        self.history.positions[place] = position
-
-        def acknowledge(fine: bool) -> None:
-            if fine:
-                self.history.acknowledged[place] = body
-
-        if durable_is_promised:
-            log.when_durable(log.max_position, acknowledge)
+        position = log.append(queue, body, b"KEYS\x01key-%d\x02" % number, 0, 0, 1_700_000_000_000, HOST, HOST)
+        written = Written(body, position)
+        self.history.records[topic, queue_id, queue.next_offset - 1] = written
+        log.when_durable(log.max_position, lambda fine: self._answer(written, fine))
 
     def burst(self, log: Log, count: int) -> None:
-        """Append some records and write them with one call."""
-        for _ in range(count):
-            self.append(log)
-        log.write()
+        """Append some records and write them with one call. Raises StoreError when the log does not take them."""
+        before = dict(self.history.records)
+        try:
+            for _ in range(count):
+                self.append(log)
+            log.write()
+        except StoreError:
+            self.history.records = before
+            raise
+
+    def _answer(self, written: Written, fine: bool) -> None:
+        if fine:
+            written.acknowledged_at = self.clock.monotonic()
 
 
 @asynccontextmanager
@@ -111,15 +131,32 @@ def content_of(log: Log) -> dict[Place, bytes]:
     return content
 
 
-def check_promises(content: dict[Place, bytes], history: History) -> None:
-    """Every acknowledged message is there, nothing is invented, and every queue is in the order of sending."""
-    for place, body in history.acknowledged.items():
-        if history.positions[place] >= history.kept_from:
-            found = content.get(place, b"nothing")
-            assert found == body, f"{place} should hold {body[:20]!r}, not {found[:20]!r}"
+def check_promises(content: dict[Place, bytes], history: History, *, lag_s: float = 0.0) -> None:
+    """Every acknowledged message is there, nothing is invented, and every queue is in the order of sending.
+
+    With `lag_s`, what was acknowledged in the last so many seconds may be missing, from some position on: a tail.
+    """
+    crashed_at = history.now()
+    lost_from = min((written.position for place, written in _missing(content, history)), default=1 << 62)
+    for place, written in history.acknowledged().items():
+        if written.position < history.kept_from:
+            continue
+        found = content.get(place, b"nothing")
+        if lag_s and found == b"nothing" and (written.acknowledged_at or 0) >= crashed_at - lag_s:
+            continue
+        assert found == written.body, f"{place} should hold {written.body[:20]!r}, not {found[:20]!r}"
+        assert written.position < lost_from, f"{place} is there, although something before it is lost"
     order: dict[tuple[str, int], int] = {}
     for place in sorted(content):
         topic, queue_id, _ = place
-        number = history.place_in_order(topic, queue_id, content[place])
+        number = history.sent[topic, queue_id].index(content[place])
         assert number > order.get((topic, queue_id), -1), f"{place} is out of order"
         order[topic, queue_id] = number
+
+
+def _missing(content: dict[Place, bytes], history: History) -> list[tuple[Place, Written]]:
+    return [
+        (place, written)
+        for place, written in history.records.items()
+        if written.position >= history.kept_from and place not in content
+    ]

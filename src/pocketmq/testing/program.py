@@ -14,6 +14,14 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+_ENDINGS_MAX = 100
+"""How often something that is dropped may try to wait in its `finally`."""
+
+
+class _ProgramEnd(BaseException):
+    """Thrown into what is dropped, so that Python can take it apart in good order."""
+
+
 _PROGRAM: "contextvars.ContextVar[Program | None]" = contextvars.ContextVar("pocketmq_program", default=None)
 
 
@@ -100,8 +108,11 @@ def abandon(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     asyncio.tasks._unregister_task(task)  # so that nobody waits for its end
     coroutine = task.get_coro()
-    try:
-        if isinstance(coroutine, Coroutine):
-            coroutine.close()
-    except BaseException:
-        pass  # its `finally` wanted to wait, or met the same end; nobody is left to hear of it
+    if not isinstance(coroutine, Coroutine):
+        return
+    # Not `close`: that passes by asynchronous generators that are waiting inside.
+    for _ in range(_ENDINGS_MAX):
+        try:
+            coroutine.throw(_ProgramEnd())
+        except BaseException:
+            return  # nobody is left to hear of it
