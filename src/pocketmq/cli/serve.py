@@ -251,12 +251,12 @@ def _announce(ready: "Ready", server: "Server", ready_file: str | None) -> None:
     settings = server.settings.store
     if server.broker is not None:
         places.append("in memory" if settings.ephemeral else f"data {settings.data_dir}")
-    print("ready", "  ".join(places), flush=True)
     if ready_file is not None:
         beside = f"{ready_file}.{os.getpid()}"
         with open(beside, "wb") as file:  # noqa: PTH123
             file.write(msgspec.json.encode(ready) + b"\n")
         os.replace(beside, ready_file)  # noqa: PTH105
+    print("ready", "  ".join(places), flush=True)
 
 
 class _ProgressLine:
