@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pocketmq.broker.dispatcher import Answer, Dispatcher
 from pocketmq.broker.heartbeats import Beat, ConsumerBeat, Heartbeats
 from pocketmq.broker.membership import ConsumerMember, ProducerMember
-from pocketmq.broker.remoting.answers import success, success_body
+from pocketmq.broker.remoting.answers import success, success_body, success_table
 from pocketmq.model.errors import PocketMQError
 from pocketmq.net.addresses import format_address
 from pocketmq.net.remoting import RemotingConnection
@@ -93,7 +93,7 @@ class ClientRequests:
         client_ids = self._clients.client_ids(group)
         if not client_ids:
             raise PocketMQError(f"no consumer for this group, {group}", code=ResponseCode.SYSTEM_ERROR)
-        return success_body(command, GetConsumerListByGroupResponseBody(client_ids))
+        return success_table(command, GetConsumerListByGroupResponseBody(client_ids))
 
     def check_client(self, connection: RemotingConnection, command: Command) -> Answer:
         """Code 46: whether this broker can filter as the client wants."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pocketmq.broker.dispatcher import Answer, Dispatcher
 from pocketmq.broker.group_admin import GroupAdmin, Progress
-from pocketmq.broker.remoting.answers import success, success_body
+from pocketmq.broker.remoting.answers import success, success_body, success_table
 from pocketmq.broker.topic_admin import PAGE_MAX
 from pocketmq.model.config import DataVersion, GroupConfig, Permission
 from pocketmq.model.message import MessageQueue
@@ -83,7 +83,7 @@ class GroupRequests:
             {config.group_name: config for config in configs},
             {group: {topic: int(Permission.READ) for topic in topics} for group, topics in table.forbidden().items()},
         )
-        return success_body(command, body, GetAllSubscriptionGroupResponseHeader(total))
+        return success_table(command, body, GetAllSubscriptionGroupResponseHeader(total))
 
     async def forbid(self, connection: "RemotingConnection", command: Command) -> Answer:
         """UPDATE_AND_GET_GROUP_FORBIDDEN 353: with `readable`, change it; either way, say how it is."""

@@ -6,7 +6,7 @@ import msgspec
 
 from pocketmq.broker.attributes import parse_edits
 from pocketmq.broker.dispatcher import Answer, Dispatcher
-from pocketmq.broker.remoting.answers import success, success_body
+from pocketmq.broker.remoting.answers import success, success_body, success_table
 from pocketmq.broker.topic_admin import PAGE_MAX, TopicAdmin
 from pocketmq.model.config import DataVersion, TopicConfig
 from pocketmq.model.message import MessageQueue
@@ -88,7 +88,7 @@ class TopicRequests:
         body = TopicConfigAndMappingSerializeWrapper(
             data_version=table.data_version, topic_config_table={config.topic_name: config for config in configs}
         )
-        return success_body(command, body, GetAllTopicConfigResponseHeader(total))
+        return success_table(command, body, GetAllTopicConfigResponseHeader(total))
 
     def numbers(self, connection: "RemotingConnection", command: Command) -> Answer:
         """GET_TOPIC_STATS_INFO 202."""
