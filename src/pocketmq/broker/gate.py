@@ -6,7 +6,8 @@ leave in one write of the socket. `admit` notes which of the queued answers depe
 
 - The disk is full: nothing that was staged exists. The answers that depend on it are replaced by refusals (code 14).
 - Synchronous flush: the answers that depend on the log are not queued but kept, and leave when one fsync covers the
-  batch. When that takes too long they leave with code 10: stored, but perhaps not yet on the disk.
+  batch. When that takes too long they leave with code 10: stored, but perhaps not yet on the disk. When the fsync
+  failed they leave with code 14: what the disk kept is not known.
 """
 
 import logging
@@ -79,30 +80,21 @@ class AnswerGate:
         """Replace the answers of `undone` in the connection's output; returns what is left of `kept`."""
         remark = self._failure.message if self._failure is not None else "the store took nothing"
         logger.warning("%d requests were refused: %s", len(undone), remark)
-        refused = {command.opaque: command for command in undone}
-
-        def refusal(frame: Any) -> bytes | None:
-            (answer,) = CommandReader().feed(bytes(frame))
-            command = refused.get(answer.opaque)
-            if command is None:
-                return None
-            return encode_response(
-                answer.opaque, ResponseCode.SERVICE_NOT_AVAILABLE, remark, serialize_type=command.serialize_type
-            )
-
-        connection.write_all([refusal(frame) or frame for frame in _frames(connection.hold_output())])
-        still_kept = []
-        for frame in kept:
-            answer = refusal(frame)
-            if answer is None:
-                still_kept.append(frame)
-            else:
-                connection.write(answer)
-        return still_kept
+        refused = {command.opaque for command in undone}
+        queued = _frames(connection.hold_output())
+        connection.write_all([_refusal(frame, remark) if _opaque(frame) in refused else frame for frame in queued])
+        connection.write_all([_refusal(frame, remark) for frame in kept if _opaque(frame) in refused])
+        return [frame for frame in kept if _opaque(frame) not in refused]
 
     def _answer_when_durable(self, connection: "RemotingConnection", answers: list[bytes]) -> None:
         def answer(durable: bool) -> None:
-            connection.write_all(answers if durable else [_flush_timed_out(frame) for frame in answers])
+            if durable:
+                connection.write_all(answers)
+            elif self._log.flusher.failed:
+                remark = "the disk failed while the message was being stored; whether it was is not known"
+                connection.write_all([_refusal(frame, remark) for frame in answers])
+            else:
+                connection.write_all([_flush_timed_out(frame) for frame in answers])
 
         self._log.when_durable(self._log.written_position, answer)
 
@@ -116,6 +108,19 @@ def _frames(buffers: list[Any]) -> list[bytes]:
         frames.append(data[offset:end])
         offset = end
     return frames
+
+
+def _opaque(frame: bytes) -> int:
+    (answer,) = CommandReader().feed(frame)
+    return answer.opaque
+
+
+def _refusal(frame: bytes, remark: str) -> bytes:
+    """Code 14 in place of an answer."""
+    (answer,) = CommandReader().feed(frame)
+    return encode_response(
+        answer.opaque, ResponseCode.SERVICE_NOT_AVAILABLE, remark, serialize_type=answer.serialize_type
+    )
 
 
 def _flush_timed_out(frame: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pocketmq.broker.membership import ClientConnection
 from pocketmq.model.config import GroupConfig, Subscription, TopicConfig
-from pocketmq.model.errors import PocketMQError
+from pocketmq.model.errors import PocketMQError, StoreError
 from pocketmq.model.names import retry_topic
 
 if TYPE_CHECKING:
@@ -103,12 +103,16 @@ class Heartbeats:
             for config in (self._topics.get(subscription.topic) for subscription in consumer.subscriptions)
         )
         queues = max(1, group.retry_queue_nums)
-        self._topic_service.ensure(
-            TopicConfig(
-                topic_name=retry_topic(group.group_name),
-                read_queue_nums=queues,
-                write_queue_nums=queues,
-                order=ordered,
-                topic_sys_flag=UNIT_SUBSCRIPTION if consumer.unit_mode else 0,
+        try:
+            self._topic_service.ensure(
+                TopicConfig(
+                    topic_name=retry_topic(group.group_name),
+                    read_queue_nums=queues,
+                    write_queue_nums=queues,
+                    order=ordered,
+                    topic_sys_flag=UNIT_SUBSCRIPTION if consumer.unit_mode else 0,
+                )
             )
-        )
+        except StoreError:
+            # The disk is full: reading goes on. The topic is made at a later heartbeat, or when something is sent back.
+            pass

@@ -19,6 +19,7 @@ from pocketmq.views.groups import GroupTable
 from pocketmq.views.journal import Cursor, CursorsCommitted, Entry, decode_entries, encode_entries
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
+from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
     from pocketmq.log.log import Log
@@ -92,10 +93,20 @@ class Journal:
         return log.written_position
 
     async def write_durable(self, entries: Sequence[Entry]) -> None:
-        """The same, and wait until the entries are on the disk whatever the flush mode is."""
-        position = self.write(entries)
+        """The same, and wait until the entries are on the disk whatever the flush mode is.
+
+        Raises StoreError when they are written, but the disk does not make them durable.
+        """
+        await self.wait_durable(self.write(entries))
+
+    async def wait_durable(self, position: int) -> None:
+        """Wait until the log is on the disk up to `position`. Raises StoreError when that does not happen."""
         assert self._log is not None
-        await self._log.wait_durable(position, force=True)
+        if not await self._log.wait_durable(position, force=True):
+            raise StoreError(
+                "the change was made, but the disk did not confirm it in time; it may be lost in a power failure",
+                code=ResponseCode.FLUSH_DISK_TIMEOUT,
+            )
 
     def commit_later(self, group: str, topic: str, queue_id: int, offset: int) -> bool:
         """Move a cursor forwards, visible at once and in the log soon; False when it was not moved."""

@@ -83,6 +83,8 @@ class Snapshots:
             self._topics.snapshot(), self._groups.snapshot(), self._cursors.snapshot(), self._timers.snapshot()
         )
         payload = msgspec.msgpack.encode(state)
-        await log.wait_durable(position, force=True)
+        if not await log.wait_durable(position, force=True):
+            logger.warning("the views are not stored: the disk does not confirm the log they belong to")
+            return
         await self._store.save_beside(NAME, position, payload)
         self.position = position

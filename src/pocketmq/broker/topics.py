@@ -1,9 +1,10 @@
 """Topics and groups as a service: creating, changing and deleting them, by hand or on first use."""
 
+import logging
 from typing import TYPE_CHECKING
 
 from pocketmq.model.config import GroupConfig, Permission, TopicConfig
-from pocketmq.model.errors import InvalidNameError, PocketMQError
+from pocketmq.model.errors import InvalidNameError, PocketMQError, StoreError
 from pocketmq.model.limits import QUEUES_PER_TOPIC_MAX
 from pocketmq.model.names import (
     DLQ_PREFIX,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pocketmq.model.seams import Clock
     from pocketmq.model.settings import BrokerSettings
 
-AUTO_CREATE_PERMISSION = Permission.READ_WRITE
+logger = logging.getLogger(__name__)
 
 
 class TopicService:
@@ -121,14 +122,14 @@ class TopicService:
             return
         position = self._journal.write([TopicDelete(topic, self._clock.time_ms())])
         self._log.drop_topic(topic)
-        await self._log.wait_durable(position, force=True)
+        await self._journal.wait_durable(position)
 
     # -- groups ------------------------------------------------------------------------------------------------------
 
     def group_for(self, name: str) -> GroupConfig | None:
         """Settings of a group; made with the defaults when it is new and that is allowed, else None.
 
-        Raises InvalidNameError (29), StoreFullError.
+        Raises InvalidNameError (29).
         """
         group = self._groups.get(name)
         if group is not None:
@@ -137,7 +138,11 @@ class TopicService:
             return None
         check_group(name)
         group = GroupConfig(group_name=name)
-        self._journal.write([GroupPut(group, self._clock.time_ms())])
+        try:
+            self._journal.write([GroupPut(group, self._clock.time_ms())])
+        except StoreError as error:
+            # Who only wants to read must not be turned away because the disk is full; the group is made next time.
+            logger.info("the group %s is not stored yet: %s", name, error)
         return group
 
     async def put_group(self, config: GroupConfig) -> None:
