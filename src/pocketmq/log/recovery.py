@@ -105,6 +105,7 @@ class Recovery:
         self._progress = progress
         self._torn_bytes_max = torn_bytes_max
         self._accept_damage = accept_damage
+        self._index_waits = False
         self._reported_bytes = 0
 
     async def run(self, runs: RunStore, tables: SnapshotStore) -> int:
@@ -264,8 +265,8 @@ class Recovery:
             if end.stop is Stop.SEGMENT_END:
                 position = segment.end
                 self._advance(position, scanner)
-                if position - self._index.covered > 0 and self._segments.find(position) is not None:
-                    await self._index.write_run()
+                if self._segments.find(position) is not None:
+                    await self._write_run()
             else:
                 resumed = await self._judge(segment, end)
                 if resumed is None:
@@ -282,7 +283,7 @@ class Recovery:
     async def _scan_segment(self, scanner: Scanner, segment: Segment, position: int) -> ScanEnd:
         yield_at = position + YIELD_BYTES
         while True:
-            limit = self._index.covered + self._index.stretch_bytes
+            limit = segment.end if self._index_waits else self._index.covered + self._index.stretch_bytes
             end = scanner.scan(segment, position, min(limit, segment.end))
             position = end.position
             if end.stop is not Stop.LIMIT:
@@ -293,7 +294,16 @@ class Recovery:
                 await self._clock.sleep(0)
             if position >= limit:
                 self._advance(position, scanner)
+                await self._write_run()
+
+    async def _write_run(self) -> None:
+        """Move what was indexed out of memory; a disk without room must not keep the log from being read."""
+        if not self._index_waits:
+            try:
                 await self._index.write_run()
+            except OSError as error:
+                self._index_waits = True
+                self.report.notes.append(f"the index stays in memory for now: {error}")
 
     def _advance(self, position: int, scanner: Scanner) -> None:
         self._tail.written_position = self._tail.max_position = position
@@ -365,7 +375,10 @@ class Recovery:
     def _cut(self, segment: Segment, end: ScanEnd, following: "_Following | None", reason: str) -> None:
         """End the log at `end`: zeros behind it, no later segments."""
         if following is not None:
-            self._keep(segment, end.position, min(following.end, segment.end))
+            try:
+                self._keep(segment, end.position, min(following.end, segment.end))
+            except OSError as error:
+                self.report.notes.append(f"the records behind the cut could not be kept: {error}")
             self.report.cut_records = following.count
         assert segment.file is not None and segment.view is not None
         offset = end.position - segment.start
