@@ -97,6 +97,7 @@ async def reopen(disk: SimulatedDisk, clock: VirtualClock, history: History) -> 
 
 async def check(disk: SimulatedDisk, clock: VirtualClock, history: History, *, lag_s: float = 0.0) -> None:
     """What was acknowledged is there after reopening, again after reopening twice, and the log takes new messages."""
+    disk.capacity_bytes = None
     async with opened(disk, clock, settings()) as log:
         content = content_of(log)
         assert log.min_position <= history.kept_from

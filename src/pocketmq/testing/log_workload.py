@@ -54,23 +54,29 @@ class History:
 
 
 class Workload:
-    """Appends to several queues, as a broker does: many records, one write, answers when they are durable."""
+    """Appends to several queues, as a broker does: many records, one write, answers when they are durable.
 
-    def __init__(self, history: History, clock: VirtualClock, *, seed: int = 1) -> None:
+    With `uniform`, all records have one size and go to one queue, so that what a crash left of old ones could be taken
+    for new ones.
+    """
+
+    def __init__(self, history: History, clock: VirtualClock, *, seed: int = 1, uniform: bool = False) -> None:
         self.history = history
         self.clock = clock
         self.random = Random(seed)
+        self.queues = QUEUES[:1] if uniform else QUEUES
+        self.paddings = (500,) if uniform else (5, 40, 200, 700)
         self.number = sum(len(bodies) for bodies in history.sent.values())
         history.now = clock.monotonic
 
     def append(self, log: Log) -> None:
         """Append one record to some queue; the write comes later."""
-        topic, queue_id = self.random.choice(QUEUES)
+        topic, queue_id = self.random.choice(self.queues)
         queue = log.ensure_queue(topic, queue_id)
         number = self.number = self.number + 1
-        body = b"%d " % number + b"x" * self.random.choice((5, 40, 200, 700))
+        body = b"%05d " % number + b"x" * self.random.choice(self.paddings)
         self.history.sent.setdefault((topic, queue_id), []).append(body)
-        position = log.append(queue, body, b"KEYS\x01key-%d\x02" % number, 0, 0, 1_700_000_000_000, HOST, HOST)
+        position = log.append(queue, body, b"KEYS\x01key-%05d\x02" % number, 0, 0, 1_700_000_000_000, HOST, HOST)
         written = Written(body, position)
         self.history.records[topic, queue_id, queue.next_offset - 1] = written
         log.when_durable(log.max_position, lambda fine: self._answer(written, fine))
