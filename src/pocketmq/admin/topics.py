@@ -43,6 +43,7 @@ DEFAULT_QUEUES: Final = 8
 VISIBLE_TIMEOUT_S: Final = 10.0
 VISIBLE_POLL_S: Final = 0.1
 MESSAGE_TYPE: Final = "message.type"
+REPLY_SUFFIX: Final = "_REPLY_TOPIC"
 
 
 class TopicInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,11 +115,11 @@ class Topics:
         if cluster is None:
             for name in await self.names():
                 found.setdefault(name, [])
-        infos = [_info(name, held) for name, held in sorted(found.items())]
         clusters = set((await self._reach.cluster_info()).cluster_addr_table)
-        # A broker has topics named after itself and its cluster, which nobody uses.
-        own = clusters | set(masters)
-        return [info for info in infos if system or (info.kind == "normal" and info.topic not in own)]
+        # Topics that every broker has for itself and its cluster.
+        own = clusters | set(masters) | {f"{name}{REPLY_SUFFIX}" for name in clusters}
+        infos = [_info(name, held, "system" if name in own else kind_of(name)) for name, held in sorted(found.items())]
+        return [info for info in infos if system or info.kind == "normal"]
 
     async def names(self) -> Sequence[str]:
         """Names of all topics that the name servers know; none when that is switched off there."""
@@ -386,11 +387,11 @@ def permission_text(perm: int) -> str:
     return ("r" if perm & Permission.READ else "") + ("w" if perm & Permission.WRITE else "") or "-"
 
 
-def _info(topic: str, held: Sequence[tuple[str, TopicConfig]]) -> TopicInfo:
+def _info(topic: str, held: Sequence[tuple[str, TopicConfig]], kind: TopicKind) -> TopicInfo:
     first = held[0][1] if held else None
     return TopicInfo(
         topic=topic,
-        kind=kind_of(topic),
+        kind=kind,
         brokers=tuple(sorted(broker for broker, _ in held)),
         read_queues=sum(config.read_queue_nums for _, config in held),
         write_queues=sum(config.write_queue_nums for _, config in held),

@@ -81,9 +81,8 @@ async def test_a_deleted_group_is_gone_with_its_positions_and_retry_topic(
 ) -> None:
     await admin.topics.create("orders", queues=1)
     await send(client, 1)
-    async with client.consume("orders", group="billing", from_where="first") as consumer:
-        async with await anext(consumer):
-            pass
+    async with client.consume("orders", group="billing", from_where="first") as consumer, await anext(consumer):
+        pass
     assert "%RETRY%billing" in {info.topic for info in await admin.topics.list()}
     assert await admin.groups.delete("billing") == ("broker-a",)
     assert "%RETRY%billing" not in {info.topic for info in await admin.topics.list()}

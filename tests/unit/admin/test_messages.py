@@ -86,7 +86,7 @@ async def test_a_place_without_a_message_says_what_there_is(admin: Admin, client
     [
         ("7F00000100002A9F0000000000000000", True),
         ("7F0000011A2B3C4D5E6F000001230001", False),
-        ("0" * 24 + "0001" + "00002A9F" + "0" * 20, True),
+        ("0" * 31 + "1" + "00002A9F" + "0" * 16, True),
         ("01" + "A" * 32, False),
         ("order-12", False),
         ("", False),
