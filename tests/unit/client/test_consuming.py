@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from pocketmq import ClientClosedError, Delivery, MessageQueue, Tag, UsageError
-from pocketmq.testing.fakes import FakeAllocator, FakeCursors
+from pocketmq import ClientClosedError, ConnectError, Delivery, MessageQueue, Tag, UsageError
+from pocketmq.testing.fakes import FakeAllocator, FakeBuffer, FakeCursors, FakeSerializer
 from pocketmq.wire.codes import RequestCode as Code
 
 
@@ -518,5 +518,119 @@ def test_several_tasks_may_iterate_over_one_consumer(simulate, until):
         await consumer.close()
         await asyncio.gather(*tasks)
         assert sorted(seen) == sorted(b"%d" % n for n in range(50))
+
+    simulate(story)
+
+
+def test_with_order_a_lost_lock_means_beginning_again_from_what_is_stored(simulate, caplog):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        await client.send_batch("orders", [b"a", b"b", b"c"])
+        async with client.consume("orders", group="g", orderly=True, from_where="first") as consumer:
+            assert await take(consumer, 1) == [b"a"]
+            key = ("g", "orders", 0)
+            cluster.broker.locks[key] = "somebody else"
+            with caplog.at_level(logging.CRITICAL):
+                await cluster.clock.sleep(25)
+                assert await consumer.next(timeout=1) is None
+                cluster.broker.positions[key] = 2
+                cluster.broker.locks.clear()
+                assert await take(consumer, 1) == [b"c"]
+
+    simulate(story)
+
+
+def test_a_broker_that_went_silent_is_connected_anew(simulate, caplog):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect(host="10.0.0.50")
+        async with client.consume("orders", group="g") as consumer:
+            await cluster.clock.sleep(1)
+            with caplog.at_level(logging.CRITICAL):
+                cluster.network.partition({"10.0.0.50"}, {"10.0.0.3"})
+                await cluster.clock.sleep(200)
+                cluster.network.heal()
+                await cluster.clock.sleep(10)
+            await client.send("orders", b"x")
+            assert await take(consumer, 1) == [b"x"]
+
+    simulate(story)
+
+
+def test_after_a_restart_nobody_takes_what_others_will_claim_again(simulate, until):
+    async def story(cluster):
+        cluster.topics["orders"] = 4
+        one, two = cluster.connect(host="10.0.0.50"), cluster.connect(host="10.0.0.51")
+        first = await one.consume("orders", group="g").start()
+        second = await two.consume("orders", group="g").start()
+        await until(lambda: len(orders(first)) == len(orders(second)) == 2, cluster.clock)
+        mine = orders(first)
+        cluster.broker.crash()
+        await cluster.clock.sleep(3)
+        await cluster.broker.start()
+        for _ in range(1500):
+            await cluster.clock.sleep(0.01)
+            assert orders(first) == mine
+        assert len(cluster.broker.members["g"]) == 2
+
+    simulate(story)
+
+
+def test_a_start_without_any_server_says_so_and_can_be_tried_again(simulate):
+    async def story(cluster):
+        cluster.name_servers[0].close()
+        client = cluster.connect()
+        consumer = client.consume("orders", group="g")
+        with pytest.raises(ConnectError):
+            await consumer.start()
+        cluster.name_servers.append(
+            await cluster.network.host("10.0.0.2").listen("10.0.0.2", 9876, cluster._name_server)
+        )
+        await consumer.start()
+        await consumer.close()
+
+    simulate(story)
+
+
+def test_buffer_cursors_and_serializer_can_be_replaced(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        serializer, cursors, buffers = FakeSerializer(), FakeCursors(), []
+
+        def make(position):
+            buffers.append(FakeBuffer(position))
+            return buffers[-1]
+
+        client = cluster.connect(serializer=serializer)
+        value = {"a": 1}
+        await client.send("orders", value)
+        options = {"cursors": cursors, "buffer": make, "from_where": "first"}
+        async with (
+            client.consume("orders", group="g", **options) as consumer,
+            await consumer.next(timeout=5) as message,
+        ):
+            assert message.value is value
+        assert [m.queue_offset for buffer in buffers for m in buffer.settled] == [0]
+        assert cursors.positions["g", MessageQueue("orders", "broker-a", 0)] == 1
+        assert not cluster.broker.positions
+
+    simulate(story)
+
+
+def test_cancelling_a_receiver_loses_no_message(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        async with client.consume("orders", group="g") as consumer:
+            await cluster.clock.sleep(1)
+            receivers = [asyncio.ensure_future(consumer.next()) for _ in range(3)]
+            await cluster.clock.sleep(1)
+            receivers[0].cancel()
+            await client.send_batch("orders", [b"a", b"b"])
+            messages = await asyncio.gather(*receivers[1:])
+            assert sorted(message.body for message in messages) == [b"a", b"b"]
+            for message in messages:
+                await message.ack()
 
     simulate(story)

@@ -47,6 +47,7 @@ class Assignment:
         self._leaving: dict[MessageQueue, asyncio.Task[None]] = {}
         self._lock = asyncio.Lock()
         self._timer: Cancellable | None = None
+        self._due = 0.0
         self._task: asyncio.Task[None] | None = None
         self._again = False
         self._closed = False
@@ -62,10 +63,17 @@ class Assignment:
     # -- when --------------------------------------------------------------------------------------------------------
 
     def soon(self, delay_s: float = NOTICE_DELAY_S) -> None:
-        """Something may have changed: work it out again after a moment."""
-        if self._closed or self._timer is not None:
+        """Something may have changed: work it out again after a moment, or sooner if that was asked before."""
+        if self._closed:
             return
-        self._timer = self._core.clock.call_later(delay_s, self._begin)
+        now = self._core.clock.monotonic()
+        due = max(now + delay_s, self._core.calm_from)
+        if self._timer is not None:
+            if self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._core.clock.call_later(due - now, self._begin)
 
     def _begin(self) -> None:
         self._timer = None

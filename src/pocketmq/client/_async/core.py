@@ -27,8 +27,9 @@ from pocketmq.net.remoting import RemotingConnection
 logger = logging.getLogger("pocketmq.client")
 
 LOCK_RENEWAL_S = 20.0
-AFTER_RECONNECT_S = 3.0
-"""A broker that was just reached again may not know the other consumers yet: change over no sooner than this."""
+AFTER_RECONNECT_S = 6.0
+"""A broker that was just reached again may not know the other consumers yet: change over no sooner than this, by when
+they must have reached it, too."""
 CLOSE_S = 5.0
 """How long messages that are on their way are waited for at close."""
 
@@ -41,6 +42,8 @@ class Core:
         self.clock = clock
         self.closed = False
         self.started_ms = clock.time_ms()
+        self.calm_from = 0.0
+        """No consumer changes over before this monotonic time."""
         self.inbound = Inbound(self)
         self.remoting = Remoting(
             network,
@@ -164,7 +167,11 @@ class Core:
         if isinstance(connection.context, str):
             self.heartbeats.lost(connection.context)
 
-    def broker_is_back(self, address: str) -> None:
+    def broker_is_coming_back(self) -> None:
+        """A broker whose connection was lost is about to be told about us. What it says of others is not all yet."""
+        self.calm_from = self.clock.monotonic() + AFTER_RECONNECT_S
+
+    def broker_is_back(self) -> None:
         """A broker was reached again after its connection had been lost."""
         for member in self.members():
             member.assignment.soon(AFTER_RECONNECT_S)

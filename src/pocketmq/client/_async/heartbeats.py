@@ -112,9 +112,10 @@ class Heartbeats:
             if address not in core.routes.addresses():
                 return
             data = self._data(core.members(), producer=core.producer.used)
+            core.broker_is_coming_back()
             if await self._send_to(address, encode_body(data)):
                 logger.info("the broker at %s is back", address)
-                core.broker_is_back(address)
+                core.broker_is_back()
                 return
             pause_s = min(RECONNECT_MAX_S, pause_s * 2)
 

@@ -301,6 +301,8 @@ class QueueLane:
     def lost(self, shipment: _Shipment, error: BaseException) -> None:
         """A request will not be answered."""
         self._in_flight -= 1
+        if isinstance(error, RequestTimeoutError):
+            self._remoting.was_silent(shipment.address)
         self._fail(shipment.entries, error)
         if self._waiting and not self._departing:
             self._departing = True

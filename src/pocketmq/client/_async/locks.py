@@ -54,6 +54,7 @@ class QueueLocks:
             until = self._core.clock.monotonic() + LOCK_VALID_S
             for reader in members:
                 reader.locked_until = until if reader.queue in locked else 0.0
+                reader.lock_renewed()
 
     async def _ask(self, address: str, queues: list[MessageQueue]) -> set[MessageQueue]:
         body = encode_body(

@@ -89,6 +89,14 @@ class QueueReader:
         """With order: whether the broker's lock still counts."""
         return self.locked_until > self._clock.monotonic()
 
+    def lock_renewed(self) -> None:
+        """With order: the lock was renewed, and what waited for it may be handed out again; or it is lost."""
+        if not self.is_locked:
+            if self._room is not None and not self._room.done():
+                self._room.set_result(None)
+        elif self.buffer is not None and self.buffer.waiting:
+            self._member.on_messages(self)
+
     def start(self) -> None:
         """Begin to read."""
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -120,13 +128,16 @@ class QueueReader:
     async def _step(self) -> None:
         buffer = self.buffer
         assert buffer is not None
-        while buffer.full:
+        orderly = self._member.orderly
+        while buffer.full and (self.is_locked or not orderly):
             self._room = asyncio.get_running_loop().create_future()
             await self._room
             self._room = None
-        member = self._member
-        if member.orderly and not self.is_locked:
-            await member.lock(self)
+        if orderly and not self.is_locked:
+            # Somebody else may have read on meanwhile: begin again from what is stored.
+            self._clear(buffer, 0)
+            self.buffer = None
+            return
         asked_at = self._clock.monotonic()
         result = await self._pull(buffer)
         self._failures = 0

@@ -21,6 +21,9 @@ from pocketmq.wire.headers.base import Header, HeaderT
 
 logger = logging.getLogger("pocketmq.client")
 
+SILENT_MAX = 3
+"""Requests in a row without an answer, after which a connection is given up: its peer may be gone without a word."""
+
 Fields = Header | Mapping[str, str] | None
 
 
@@ -44,6 +47,7 @@ class Remoting:
             network, clock, on_request=on_request, on_closed=on_closed, connect_timeout_s=connect_timeout_s
         )
         self._current = 0
+        self._silent: dict[str, int] = {}
 
     async def connect(self, address: str) -> RemotingConnection:
         """The open connection to an address, dialled when there is none. Its `context` is the address.
@@ -68,7 +72,24 @@ class Remoting:
         Raises ConnectError, ConnectionClosedError, RequestTimeoutError.
         """
         connection = self.connections.peek(address) or await self.connect(address)
-        return await connection.request(code, header, body, timeout_s=timeout_s or self.request_timeout_s)
+        try:
+            answer = await connection.request(code, header, body, timeout_s=timeout_s or self.request_timeout_s)
+        except RequestTimeoutError:
+            self.was_silent(address)
+            raise
+        if self._silent:
+            self._silent.pop(address, None)
+        return answer
+
+    def was_silent(self, address: str) -> None:
+        """A request was not answered in time. After some in a row the connection is taken for dead and made anew."""
+        count = self._silent.get(address, 0) + 1
+        if count < SILENT_MAX:
+            self._silent[address] = count
+            return
+        logger.warning("%s has not answered %d requests in a row; connecting anew", address, count)
+        self._silent.pop(address, None)
+        self.connections.drop(address)
 
     async def call(
         self,
