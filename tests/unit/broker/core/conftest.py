@@ -198,7 +198,12 @@ class World:
         """The process dies at once; what the system had is still there. Then a new one starts."""
         self._running = None
         self.broker.delivery.stop()
+        self.broker.journal.close()
         self.disk = self.disk.kill()
+        dead = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in dead:
+            task.cancel()
+        await asyncio.gather(*dead, return_exceptions=True)
         self.network = SimulatedNetwork(self.clock, delay_s=(0.0001, 0.0001))
         return await self.start(**settings)
 
