@@ -14,7 +14,7 @@ from pocketmq.net.addresses import parse_address
 from pocketmq.net.clock import SystemClock
 from pocketmq.net.network import TcpNetwork
 from pocketmq.net.remoting import RemotingConnection
-from pocketmq.wire.bodies.codec import encode_body
+from pocketmq.wire.bodies.codec import decode_body, encode_body
 from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.command import Command
 from pocketmq.wire.headers.base import Header
@@ -29,7 +29,7 @@ from pocketmq.wire.headers.offsets import (
 )
 from pocketmq.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 from pocketmq.wire.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
-from pocketmq.wire.headers.topics import CreateTopicRequestHeader
+from pocketmq.wire.headers.topics import CreateTopicRequestHeader, GetTopicConfigRequestHeader
 from pocketmq.wire.properties import encode_properties
 from pocketmq.wire.record import Record, decode_records
 
@@ -178,6 +178,11 @@ class RawClient:
             order=config.order,
         )
         await self.request(RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+    async def topic_config(self, topic: str) -> TopicConfig:
+        """The settings of a topic as the broker has them."""
+        answer = await self.request(RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequestHeader(topic))
+        return decode_body(answer.body, TopicConfig)
 
     async def create_group(self, group: str) -> None:
         """Create a consumer group, or change it back to its defaults."""
