@@ -108,6 +108,7 @@ def read_runtime(table: dict[str, str], *, cluster: str, broker: str, broker_id:
     ours = table.get("pocketmqVersion")
     writable = table.get("brokerActive")
     ratio = _number(table.get("commitLogDiskRatio"))
+    first = _whole(table.get("commitLogMinOffset"))
     oldest = _whole(table.get("earliestMessageTimeStamp"))
     return BrokerStatus(
         cluster=cluster,
@@ -121,7 +122,7 @@ def read_runtime(table: dict[str, str], *, cluster: str, broker: str, broker_id:
         out_per_second=_first_rate(table.get("getTransferredTps", table.get("getTransferedTps"))),
         messages_in=_whole(table.get("msgPutTotalTodayNow")),
         messages_out=_whole(table.get("msgGetTotalTodayNow")),
-        log_first_position=_whole(table.get("commitLogMinOffset")),
+        log_first_position=None if first is None else max(first, 0),
         log_end_position=_whole(table.get("commitLogMaxOffset")),
         oldest_message_timestamp=oldest if oldest is not None and oldest > 0 else None,
         disk_used_percent=None if ratio is None or ratio < 0 else round(ratio * 100, 1),

@@ -14,6 +14,7 @@ from pocketmq.model.names import (
     DLQ_PREFIX,
     ORDER_TOPIC_NAMESPACE,
     RETRY_PREFIX,
+    SYSTEM_PREFIX,
     check_topic,
     is_system_topic,
 )
@@ -371,7 +372,7 @@ def kind_of(topic: str) -> TopicKind:
         return "retry"
     if topic.startswith(DLQ_PREFIX):
         return "dead-letter"
-    return "system" if is_system_topic(topic) else "normal"
+    return "system" if is_system_topic(topic) or topic.startswith(SYSTEM_PREFIX.upper()) else "normal"
 
 
 def parse_permission(text: str) -> int:

@@ -4,28 +4,38 @@ Commands are named here and loaded only when they are called, so that `pocketmq 
 Exit codes: 0 fine, 1 failed, 2 bad usage.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
 from pocketmq import __version__
 
+_CONNECT_ADVICE = "; is it running? (`pocketmq serve` starts a server, --namesrv HOST:PORT names another one)"
 _EXTRA_ADVICE = "the command line needs the server extra: pip install 'pocketmq[server]'"
 
 _COMMANDS = {
-    "quickstart": "pocketmq.cli.quickstart:quickstart",
-    "serve": "pocketmq.cli.serve:serve",
-    "namesrv": "pocketmq.cli.serve:namesrv",
-    "broker": "pocketmq.cli.serve:broker",
-    "send": "pocketmq.cli.messages:send",
-    "receive": "pocketmq.cli.messages:receive",
-    "tail": "pocketmq.cli.messages:tail",
-    "topic": "pocketmq.cli.topic:app",
-    "group": "pocketmq.cli.group:app",
-    "message": "pocketmq.cli.message:app",
-    "cluster": "pocketmq.cli.cluster:app",
-    "bench": "pocketmq.cli.bench:app",
-    "config": "pocketmq.cli.config:config",
+    "Start": {
+        "quickstart": ("quickstart:quickstart", "See it work: start, send, consume, stop."),
+        "serve": ("serve:serve", "Run name server, broker and HTTP port in one process."),
+        "namesrv": ("serve:namesrv", "Run a name server alone."),
+        "broker": ("serve:broker", "Run a broker alone."),
+        "config": ("config:config", "Print all settings of a server."),
+    },
+    "Messages": {
+        "send": ("messages:send", "Send a message."),
+        "receive": ("messages:receive", "Receive messages as a consumer of a group."),
+        "tail": ("messages:tail", "Print the newest messages of a topic, and what comes."),
+        "message": ("message:app", "Look messages up: by id, by key, by place."),
+    },
+    "Operation": {
+        "cluster": ("cluster:app", "Show brokers and name servers."),
+        "topic": ("topic:app", "List, show, create, change and delete topics."),
+        "group": ("group:app", "List, show, create, change and delete consumer groups."),
+        "offset": ("offset:app", "Show and set positions of consumer groups."),
+        "bench": ("bench:app", "Measure a server together with this client."),
+    },
 }
+_NAMES = frozenset(name for commands in _COMMANDS.values() for name in commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,10 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="A message broker that speaks RocketMQ's protocols. Every command takes --debug (tracebacks) and --help.",
         version=__version__,
         help_on_error=False,
+        help_format="plaintext",
         result_action="return_value",
     )
-    for name, target in _COMMANDS.items():
-        app.command(target, name=name)
+    # What is said of a command here would hide what the command says of itself: only for the list of all.
+    listing = not tokens or tokens[0] not in _NAMES
+    for number, (title, commands) in enumerate(_COMMANDS.items()):
+        group = cyclopts.Group(title, sort_key=number)
+        for place, (name, (target, summary)) in enumerate(commands.items()):
+            path = f"pocketmq.cli.{target}"
+            if listing:
+                app.command(path, name=name, help=summary, group=group, sort_key=place)
+            else:
+                app.command(path, name=name)
     try:
         result = app(tokens or ["--help"], exit_on_error=False, print_error=True)
     except cyclopts.CycloptsError:
@@ -55,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
+        # Whoever read has seen enough. Nothing more can be written, at exit neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
         return _explain(error, debug)
@@ -64,8 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception, debug: bool) -> int:
     """Print the error as one sentence (a traceback with --debug) and choose the exit code."""
-    from pocketmq.model.errors import PocketMQError, UsageError
+    from pocketmq.cli.operating import Declined
+    from pocketmq.model.errors import ConnectError, PocketMQError, UsageError
 
+    if isinstance(error, Declined):
+        print("pocketmq: nothing was changed", file=sys.stderr)
+        return 1
     if debug:
         import traceback
 
@@ -74,7 +98,8 @@ def _explain(error: Exception, debug: bool) -> int:
         print(f"pocketmq: {error}; {_EXTRA_ADVICE}", file=sys.stderr)
         return 1
     if isinstance(error, PocketMQError):
-        print(f"pocketmq: {error.message}", file=sys.stderr)
+        advice = _CONNECT_ADVICE if isinstance(error, ConnectError) else ""
+        print(f"pocketmq: {error.message}{advice}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     if isinstance(error, OSError):
         print(f"pocketmq: {error}", file=sys.stderr)

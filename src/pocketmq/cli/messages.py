@@ -23,6 +23,7 @@ TAIL_WAIT_S = 15.0
 def send(
     topic: str,
     body: str,
+    /,
     *,
     tag: str | None = None,
     key: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -105,6 +106,7 @@ def send(
 
 def receive(
     topic: str,
+    /,
     *,
     group: str,
     count: int = 1,
@@ -163,6 +165,7 @@ def receive(
 
 def tail(
     topic: str,
+    /,
     *,
     tag: str | None = None,
     last: int = 10,

@@ -2,11 +2,15 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from cyclopts import Parameter
 
-Output = Literal["table", "json"]
+Output = Annotated[Literal["table", "json"], Parameter(help="For people or for programs.")]
+
+PIPE_COLUMNS = 10_000
+"""Where no terminal is, a row is a line, however long."""
 
 
 def show(
@@ -21,15 +25,16 @@ def show(
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for column in rows[0]:
         numeric = all(isinstance(row.get(column), int | float) for row in rows)
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    width = None if sys.stdout.isatty() else 200
-    Console(width=width, soft_wrap=width is not None).print(table)
+        # Text, since strings could hold what rich takes for markup.
+        table.add_row(*(Text(plain(value)) for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 
 def show_one(fields: Mapping[str, Any], output: Output) -> None:
@@ -39,7 +44,13 @@ def show_one(fields: Mapping[str, Any], output: Output) -> None:
         return
     width = max((len(name) for name in fields), default=0)
     for name, value in fields.items():
-        print(f"{name.replace('_', ' '):<{width}}  {'' if value is None else value}")
+        print(f"{name.replace('_', ' '):<{width}}  {plain(value)}".rstrip())
+
+
+def plain(value: Any) -> str:
+    """A value as text on one line; what a terminal could take for a command is escaped."""
+    text = "" if value is None else str(value)
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def write_json(value: Any) -> None:
@@ -47,11 +58,15 @@ def write_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
 
 
-def body_text(body: bytes, chars_max: int = 200) -> str:
-    """A body for people: as text when it is UTF-8, else as hex; cut at `chars_max`."""
+def body_text(body: bytes, chars_max: int = 200, *, keep_lines: bool = False) -> str:
+    """A body for people: as text when it is UTF-8, else as hex; cut at `chars_max`.
+
+    What a terminal could take for a command is escaped; with `keep_lines` ends of lines and tabs are not.
+    """
     try:
         text = body.decode()
-        if not text.isprintable():
+        printable = text.replace("\n", "").replace("\t", "").isprintable() if keep_lines else text.isprintable()
+        if not printable:
             text = repr(text)[1:-1]
     except UnicodeDecodeError:
         text = "0x" + body[:chars_max].hex()

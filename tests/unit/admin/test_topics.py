@@ -98,8 +98,8 @@ async def test_system_topics_are_listed_on_demand(admin: Admin) -> None:
 
 
 def test_kinds_follow_from_names() -> None:
-    names = ["orders", "%RETRY%billing", "%DLQ%billing", "TBW102", "rmq_sys_wheel_timer"]
-    assert [kind_of(name) for name in names] == ["normal", "retry", "dead-letter", "system", "system"]
+    names = ["orders", "%RETRY%billing", "%DLQ%billing", "TBW102", "rmq_sys_wheel_timer", "RMQ_SYS_X"]
+    assert [kind_of(name) for name in names] == ["normal", "retry", "dead-letter", "system", "system", "system"]
 
 
 @pytest.mark.parametrize(("text", "bits"), [("rw", 6), ("r", 4), ("W", 2), ("-", 0), ("6", 6)])
