@@ -132,7 +132,7 @@ class LogTail:
         size = fixed_bytes + body_bytes + properties_bytes
         position = self.max_position
         end = position + size
-        if end > self._limit or sys_flag & _HOSTS_V6 or properties_bytes > 1023 or b"\0" in properties:
+        if end > self._limit or sys_flag & _HOSTS_V6 or properties_bytes > 1023 or 0 in properties:
             return self._append_slowly(
                 queue,
                 body,
@@ -220,7 +220,7 @@ class LogTail:
         if refusal is not None:
             raise type(refusal)(refusal.message)
         magic, topic, fixed_bytes = queue.layout
-        if b"\0" in properties:
+        if 0 in properties:
             # What was torn off by a power failure reads as zeros; so that recovery can tell, no record holds any there.
             raise UsageError("the properties hold a NUL character", code=13)
         if self._record_crc and properties and not properties.endswith(b"\x02"):
