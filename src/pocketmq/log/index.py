@@ -210,6 +210,7 @@ class Index:
                 for start in range(0, entry.unit_count, STEP_UNITS):
                     stop = min(start + STEP_UNITS, entry.unit_count)
                     await writer.add_units(queue.units[start * UNIT_BYTES : stop * UNIT_BYTES])
+            await self._clock.sleep(0)
             if self.keys.lists:
                 writer.begin_list()
                 async for keys in sorted_keys(self.keys.lists, self._clock):
@@ -241,7 +242,9 @@ class Index:
                 named[key, queue.topic] = entry, queue
             if number % STEP_ENTRIES == 0:
                 await self._clock.sleep(0)
-        return [named[name] for name in await sorted_in_pieces(list(named), self._clock)]
+        names = await sorted_in_pieces(list(named), self._clock)
+        await self._clock.sleep(0)
+        return [named[name] for name in names]
 
     def _timestamp_at(self, position: int) -> int:
         segment = self._tail.segments.find(position)

@@ -5,7 +5,7 @@ Its units that are not yet in a run (`pocketmq.log.runs`) are a bytearray; an id
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pocketmq.model.errors import UsageError
 from pocketmq.model.limits import QUEUES_PER_TOPIC_MAX
@@ -109,6 +109,19 @@ class QueueTable:
             queues.extend([None] * (queue_id + 1 - len(queues)))
         queues[queue_id] = queue
         return queue
+
+    def add_topic(self, topic: str, queue_ids: Sequence[int]) -> list[LogQueue]:
+        """Many queues of a topic that has none yet, by rising id."""
+        layout = layout_of(topic)
+        added = [LogQueue(topic, queue_id, layout) for queue_id in queue_ids]
+        if queue_ids[-1] == len(added) - 1:
+            self._topics[topic] = list(added)
+        else:
+            slots: list[LogQueue | None] = [None] * (queue_ids[-1] + 1)
+            for queue in added:
+                slots[queue.queue_id] = queue
+            self._topics[topic] = slots
+        return added
 
     def of_topic(self, topic: str) -> list[LogQueue]:
         """The queues of a topic by rising id; empty when it has none."""

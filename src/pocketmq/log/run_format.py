@@ -13,6 +13,7 @@ from array import array
 from binascii import crc32
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from pocketmq.log.queues import UNIT_BYTES
@@ -119,33 +120,40 @@ def parse_header(data: bytes, path: str) -> RunHeader:
     return RunHeader(*HEADER.unpack_from(data)[1:-1])
 
 
-def pack_directory(
-    entries: Sequence[DirectoryEntry], blocks: Sequence[int], list_counts: Sequence[int], page_crcs: Sequence[int]
-) -> tuple[bytes, int]:
-    """The directory and the number of topics in it. `entries` are sorted by key, their units lie in that order."""
-    topics: dict[str, int] = {}
-    rows = []
-    index = 0
-    for entry in entries:
-        topic = topics.setdefault(entry.topic, len(topics))
-        rows.append(ENTRY.pack(entry.first, entry.previous, index, entry.unit_count, topic))
-        index += entry.unit_count
-    names = [topic.encode() for topic in topics]
-    name_ends = array("I")
-    end = 0
-    for name in names:
-        end += len(name)
-        name_ends.append(end)
-    parts = [
-        _column("Q", [entry.key for entry in entries]),
-        b"".join(rows),
-        _column("Q", blocks),
-        _column("I", list_counts),
-        _column("I", page_crcs),
-        _column("I", name_ends),
-        b"".join(names),
-    ]
-    return b"".join(parts), len(names)
+class DirectoryPacker:
+    """Builds a directory, queue by queue, in the order of their keys, which is the order of their units."""
+
+    def __init__(self) -> None:
+        self._keys = array("Q")
+        self._rows: list[bytes] = []
+        self._topics: dict[str, int] = {}
+        self._unit_count = 0
+
+    def add(self, entry: DirectoryEntry) -> None:
+        """The next queue."""
+        topic = self._topics.setdefault(entry.topic, len(self._topics))
+        self._keys.append(entry.key)
+        self._rows.append(ENTRY.pack(entry.first, entry.previous, self._unit_count, entry.unit_count, topic))
+        self._unit_count += entry.unit_count
+
+    @property
+    def topic_count(self) -> int:
+        """Number of different topics so far."""
+        return len(self._topics)
+
+    def finish(self, blocks: Sequence[int], list_counts: Sequence[int], page_crcs: Sequence[int]) -> bytes:
+        """The whole directory."""
+        names = [topic.encode() for topic in self._topics]
+        parts = [
+            _column("Q", self._keys),
+            b"".join(self._rows),
+            _column("Q", blocks),
+            _column("I", list_counts),
+            _column("I", page_crcs),
+            _column("I", list(accumulate(map(len, names)))),
+            b"".join(names),
+        ]
+        return b"".join(parts)
 
 
 class Run:

@@ -17,9 +17,9 @@ from pocketmq.log.run_format import (
     KEY_BYTES,
     PAGE_BYTES,
     DirectoryEntry,
+    DirectoryPacker,
     Run,
     RunHeader,
-    pack_directory,
     pack_header,
 )
 from pocketmq.log.run_store import TEMPORARY, run_name
@@ -82,7 +82,12 @@ class RunWriter:
     ) -> None:
         """Write the rest, make the file durable and put it in its place."""
         self._write(final=True)
-        directory, topic_count = pack_directory(entries, blocks, self._list_counts, self._page_crcs)
+        packer = DirectoryPacker()
+        for number, entry in enumerate(entries):
+            packer.add(entry)
+            if number % STEP_ENTRIES == 0:
+                await self._clock.sleep(0)
+        directory = packer.finish(blocks, self._list_counts, self._page_crcs)
         await self._clock.sleep(0)
         header = RunHeader(
             self._start,
@@ -90,7 +95,7 @@ class RunWriter:
             first_timestamp,
             last_timestamp,
             queue_count=len(entries),
-            topic_count=topic_count,
+            topic_count=packer.topic_count,
             block_count=len(blocks),
             list_count=len(self._list_counts),
             unit_count=self._unit_count,

@@ -34,6 +34,9 @@ from pocketmq.wire.record import (
 CHUNK_BYTES = 64 * 1024
 """How much is looked at together; a record that does not end in it is looked at by itself."""
 
+SECTOR_BYTES = 512
+"""The least that a disk writes whole, or not at all."""
+
 GAP_UNITS_MAX = 1_000_000
 """A queue whose offsets jump further than this begins anew at the higher offset."""
 
@@ -147,6 +150,7 @@ class Scanner:
         last = length - RECORD_BYTES_MIN
         offset = start = 0
         count = 0
+        has_checksums = _CRC_KEY in chunk
         unusual = False
         while offset < limit:
             if offset > last:
@@ -168,13 +172,15 @@ class Scanner:
                 unusual = True
                 break
             topic_end = body_end + 1 + chunk[body_end]
-            properties = chunk[topic_end + 2 : end]
+            properties_at = topic_end + 2
             entry = known.get((chunk[body_end + 1 : topic_end], queue_id))
             if (
                 entry is None
-                or end - topic_end - 2 != chunk[topic_end] << 8 | chunk[topic_end + 1]
-                or b"\0" in properties
-                or _CRC_KEY in properties
+                or properties_at + (chunk[topic_end] << 8 | chunk[topic_end + 1]) != end
+                # A sector that was never written reads as zeros: it takes the last byte with it, or is inside.
+                or (not chunk[end - 1] and properties_at < end)
+                or (end - properties_at > SECTOR_BYTES and b"\0" in chunk[properties_at:end])
+                or (has_checksums and not _matches_checksum(chunk, offset, end))
             ):
                 unusual = True
                 break
@@ -182,14 +188,15 @@ class Scanner:
             if queue_offset != queue.next_offset or replayed:
                 unusual = True
                 break
-            if b"TAGS\x01" in properties:
-                tags = find_property(properties, b"TAGS") or b""
-                code = tag_codes.get(tags)
-                if code is None:
-                    code = self._tag_code(tags)
-                unit = _pack_unit(own_position, size, code)
-            else:
+            tags_at = chunk.rfind(b"TAGS\x01", properties_at, end)
+            if tags_at < 0:
                 unit = _pack_unit(own_position, size, 0)
+            else:
+                tags_end = chunk.find(b"\x02", tags_at, end)
+                code = tag_codes.get(chunk[tags_at + 5 : tags_end])
+                if code is None or tags_end < 0 or (tags_at > properties_at and chunk[tags_at - 1] != 2):
+                    code = self._tag_code(find_property(chunk[properties_at:end], b"TAGS") or b"")
+                unit = _pack_unit(own_position, size, code)
             queue.next_offset = queue_offset + 1
             if queue.units:
                 queue.units += unit
@@ -279,6 +286,14 @@ class Scanner:
         if len(self._tag_codes) < 10_000:
             self._tag_codes[tags] = code
         return code
+
+
+def _matches_checksum(chunk: bytes, start: int, end: int) -> bool:
+    """Whether a record with a checksum property matches it; True for one without."""
+    checksum_at = end - RECORD_CRC_BYTES
+    if not chunk.startswith(_CRC_KEY, checksum_at):
+        return True
+    return chunk[checksum_at:end] == record_crc_property(crc32(chunk[start:checksum_at]))
 
 
 def check_record(segment: Segment, position: int) -> Record | ScanEnd:
