@@ -77,7 +77,12 @@ def check_sendable(topic: str) -> None:
 
 def properties_text(message: Message) -> str:
     """All properties of a message as they go on the wire. Raises UsageError, MessageTooLargeError."""
-    text = encode_properties(message.properties)
+    properties = message.properties
+    if len(properties) == 1 and PropertyKey.UNIQUE_KEY in properties:
+        # What most messages have, and made here: nothing to check.
+        text = f"UNIQ_KEY\x01{properties[PropertyKey.UNIQUE_KEY]}\x02"
+    else:
+        text = encode_properties(properties)
     tag, keys = message.tag, message.keys
     if tag:
         if "\x02" in tag:

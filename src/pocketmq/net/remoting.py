@@ -267,9 +267,14 @@ class RemotingConnection(Requester, asyncio.Protocol):
         if self._output_bytes > JOIN_BYTES_MAX:
             self._flush()
         elif first:
-            asyncio.get_running_loop().call_soon(self._flush_rest)
+            asyncio.get_running_loop().call_soon(self.flush)
 
-    def _flush_rest(self) -> None:
+    def _queue(self, data: Buffer) -> None:
+        self._output.append(data)
+        self._output_bytes += len(data)
+
+    def flush(self) -> None:
+        """Write what is queued now. In the midst of reading it does nothing: the end of the batch does it."""
         if self._output and not self._in_batch:
             self._flush()
 

@@ -59,6 +59,9 @@ class Requester:
     def _write_soon(self, data: Buffer) -> None:
         raise NotImplementedError
 
+    def _queue(self, data: Buffer) -> None:
+        raise NotImplementedError
+
     async def request(
         self,
         code: int,
@@ -99,17 +102,22 @@ class Requester:
         *,
         timeout_s: float,
         receiver: AnswerReceiver,
+        queued: bool = False,
     ) -> None:
         """The quick form: `receiver` is told the answer, or that there is none, in the midst of reading.
 
-        Requests of one turn of the loop leave in one write. Raises what can be known at once.
+        Requests of one turn of the loop leave in one write; `queued` ones with the next `flush`, for callers who know
+        when that is. Raises what can be known at once.
         """
         pending = self._requests()
         pending.check_room()
         opaque = pending.take_opaque()
         frame = encode_request(code, opaque, header, body, serialize_type=self.serialize_type)
         pending.add(opaque, receiver, timeout_s)
-        self._write_soon(frame)
+        if queued:
+            self._queue(frame)
+        else:
+            self._write_soon(frame)
 
     def request_oneway(self, code: int, header: Header | Mapping[str, str] | None = None, body: bytes = b"") -> None:
         """Send a request that gets no answer. Raises ConnectionClosedError."""

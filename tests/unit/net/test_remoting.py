@@ -348,3 +348,14 @@ async def test_quick_requests_of_one_turn_leave_in_one_write(make: Make, transpo
     assert transport.writes == []
     await asyncio.sleep(0)
     assert len(transport.writes) == 1 and len(commands(*transport.writes)) == 3
+
+
+async def test_queued_requests_leave_when_they_are_flushed(make: Make, transport: Any) -> None:
+    connection = make(accepted=False)
+    for _ in range(3):
+        connection.send_request(105, timeout_s=3, receiver=asyncio.get_running_loop().create_future(), queued=True)
+    await asyncio.sleep(0)
+    assert transport.writes == []
+    connection.flush()
+    connection.flush()
+    assert len(transport.writes) == 1 and len(commands(*transport.writes)) == 3

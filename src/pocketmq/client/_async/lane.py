@@ -116,6 +116,29 @@ class _Shipment:
         self.lane.lost(self, error)
 
 
+class Departures:
+    """Lanes with something to send: all depart at the end of the loop turn, in one write to each connection."""
+
+    __slots__ = ("_lanes", "_loop")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lanes: list[QueueLane] = []
+
+    def add(self, lane: "QueueLane") -> None:
+        """The lane departs with the others."""
+        if not self._lanes:
+            self._loop.call_soon(self._go)
+        self._lanes.append(lane)
+
+    def _go(self) -> None:
+        lanes, self._lanes = self._lanes, []
+        connections = [lane.depart() for lane in lanes]
+        for connection in connections:
+            if connection is not None:
+                connection.flush()
+
+
 class QueueLane:
     """Writes to one queue over the remoting protocol."""
 
@@ -124,6 +147,7 @@ class QueueLane:
         "_batch_head",
         "_clock",
         "_departing",
+        "_departures",
         "_in_flight",
         "_loop",
         "_options",
@@ -141,6 +165,7 @@ class QueueLane:
         remoting: Remoting,
         clock: Clock,
         options: LaneOptions,
+        departures: Departures,
         address_of: Callable[[str], str | None],
     ) -> None:
         self.queue = queue
@@ -148,6 +173,7 @@ class QueueLane:
         self._remoting = remoting
         self._clock = clock
         self._options = options
+        self._departures = departures
         self._address_of = address_of
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Entry] = deque()
@@ -180,7 +206,7 @@ class QueueLane:
         self._waiting.append(_Entry(message, body, properties, sys_flag, mergeable, deadline, receipt))
         if not self._departing and self._in_flight < options.in_flight_max:
             self._departing = True
-            self._loop.call_soon(self._depart)
+            self._departures.add(self)
         return receipt
 
     async def write_oneway(self, message: Message) -> None:
@@ -198,28 +224,29 @@ class QueueLane:
 
     # -- departing ---------------------------------------------------------------------------------------------------
 
-    def _depart(self) -> None:
-        """Send as much of what waits as may be on its way at once."""
+    def depart(self) -> RemotingConnection | None:
+        """Queue as much of what waits as may be on its way at once; the connection that must be flushed then."""
         self._departing = False
         if not self._waiting:
-            return
+            return None
         try:
             address = self._address()
         except PocketMQError as error:
             self._fail(self._take_all(), error)
-            return
+            return None
         connection = self._remoting.connections.peek(address)
         if connection is None:
             self._departing = True
             task = self._loop.create_task(self._connect(address))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            return
+            return None
         in_flight_max = self._options.in_flight_max
         while self._waiting and self._in_flight < in_flight_max:
             entries = self._take()
             if entries:
                 self._send(connection, address, entries)
+        return connection
 
     async def _connect(self, address: str) -> None:
         try:
@@ -228,7 +255,7 @@ class QueueLane:
             self._departing = False
             self._fail(self._take_all(), error)
         else:
-            self._depart()
+            self._departures.add(self)
 
     def _take(self) -> list[_Entry]:
         """The next message that can go alone only, or as many of the next ones as one batch can carry."""
@@ -271,7 +298,7 @@ class QueueLane:
         shipment = _Shipment(self, entries, address)
         self._in_flight += 1
         try:
-            connection.send_request(code, fields, body, timeout_s=timeout_s, receiver=shipment)
+            connection.send_request(code, fields, body, timeout_s=timeout_s, receiver=shipment, queued=True)
         except PocketMQError as error:
             self._in_flight -= 1
             self._fail(entries, error)
@@ -296,7 +323,9 @@ class QueueLane:
         else:
             self._refused(shipment, answer)
         if self._waiting and not self._departing:
-            self._depart()
+            connection = self.depart()
+            if connection is not None:
+                connection.flush()
 
     def lost(self, shipment: _Shipment, error: BaseException) -> None:
         """A request will not be answered."""
@@ -306,7 +335,7 @@ class QueueLane:
         self._fail(shipment.entries, error)
         if self._waiting and not self._departing:
             self._departing = True
-            self._loop.call_soon(self._depart)
+            self._departures.add(self)
 
     def _refused(self, shipment: _Shipment, answer: Command) -> None:
         entries = shipment.entries

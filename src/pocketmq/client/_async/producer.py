@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from pocketmq.client._async.admission import Admission
-from pocketmq.client._async.lane import LaneOptions, QueueLane
+from pocketmq.client._async.lane import Departures, LaneOptions, QueueLane
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client._async.routes import RouteCache
 from pocketmq.client.broker_errors import ROUTE_IS_STALE, too_large
@@ -49,6 +49,7 @@ class Producer:
         self._health = BrokerHealth()
         self._queues: dict[str, Sequence[WritableQueue]] = {}
         self._lanes: dict[MessageQueue, QueueLane] = {}
+        self._departures: Departures | None = None
         self._unique_keys: UniqueKeys | None = None
         self._closed = False
         self._lane_options = LaneOptions(
@@ -95,7 +96,10 @@ class Producer:
         """The lane of one queue."""
         lane = self._lanes.get(queue)
         if lane is None:
-            lane = QueueLane(queue, self._remoting, self._clock, self._lane_options, self._routes.address_of)
+            departures = self._departures = self._departures or Departures()
+            lane = QueueLane(
+                queue, self._remoting, self._clock, self._lane_options, departures, self._routes.address_of
+            )
             self._lanes[queue] = lane
         return lane
 
@@ -135,7 +139,8 @@ class Producer:
         if size > self._options.message_bytes_max + MESSAGE_OVERHEAD_BYTES:
             raise too_large(len(message.body), self._options.message_bytes_max)
         if PropertyKey.UNIQUE_KEY not in message.properties:
-            self.complete(message)
+            keys = self._unique_keys or self._make_unique_keys()
+            message.properties[PropertyKey.UNIQUE_KEY] = keys.next(self._clock.time_ms())
         admission, health = self._admission, self._health
         if not admission.try_enter(size):
             await admission.enter(size, timeout_s)
