@@ -22,7 +22,7 @@ from pocketmq.broker.delays import plan_delay
 from pocketmq.broker.origins import Origin
 from pocketmq.model.config import Permission, TopicConfig
 from pocketmq.model.errors import BodyError, MessageTooLargeError, PocketMQError, StoreError
-from pocketmq.model.hashing import tag_code
+from pocketmq.model.hashing import java_string_hash, tag_code
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX, TOPIC_CHARS_MAX
 from pocketmq.model.names import RETRY_PREFIX, SEND_FORBIDDEN_TOPICS, check_topic
 from pocketmq.views.journal import Entry, TopicDelete, TopicPut
@@ -43,11 +43,9 @@ if TYPE_CHECKING:
     from pocketmq.model.settings import Settings
     from pocketmq.views.topics import TopicTable
 
-UNIQUE_KEY_MARK = b"UNIQ_KEY\x01"
-TAGS_MARK = b"TAGS\x01"
-UNIQUE_KEY_MARK_BYTES = len(UNIQUE_KEY_MARK)
-TAGS_MARK_BYTES = len(TAGS_MARK)
-PROPERTY_END = 2
+UNIQUE_KEY_MARK = PropertyKey.UNIQUE_KEY + "\x01"
+TAGS_MARK = PropertyKey.TAGS + "\x01"
+TAGS_MARK_BYTES = TAGS_MARK.encode()
 TARGETS_MAX = 100_000
 
 Stored = tuple[int, int, int, bytes]
@@ -117,7 +115,7 @@ class Sending:
         topic: str,
         queue_id: int,
         body: bytes,
-        properties: bytes,
+        properties: str,
         origin: Origin,
         flag: int,
         sys_flag: int,
@@ -142,15 +140,15 @@ class Sending:
             queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
         if not 0 < len(body) <= self._settings.store.message_bytes_max:
             raise _bad_body(len(body), self._settings.store.message_bytes_max)
-        at = properties.find(UNIQUE_KEY_MARK)
+        before, _, unique_key = properties.partition(UNIQUE_KEY_MARK)
         if (
-            at < 0
-            or (at and properties[at - 1] != PROPERTY_END)
-            or b"DELAY" in properties
-            or b"TIMER_" in properties
-            or b"TRAN_MSG" in properties
-            or b"MSG_REGION" in properties
-            or b"POP_CK" in properties
+            not unique_key
+            or (before and before[-1] != "\x02")
+            or "DELAY" in properties
+            or "TIMER_" in properties
+            or "TRAN_MSG" in properties
+            or "MSG_REGION" in properties
+            or "POP_CK" in properties
             or target.special
         ):
             return self._send_special(
@@ -165,17 +163,22 @@ class Sending:
                 reconsume_times,
                 max_reconsume_times,
             )
-        if properties[-1] != PROPERTY_END:
-            properties += b"\x02"
-        at += UNIQUE_KEY_MARK_BYTES
-        unique_key = properties[at : properties.find(b"\x02", at)]
-        properties += self._added
-        if len(properties) > PROPERTIES_BYTES_MAX:
-            raise _properties_too_long(len(properties))
+        if properties[-1] != "\x02":
+            properties += "\x02"
+        before, _, tag = properties.partition(TAGS_MARK)
+        if not tag:
+            code = 0
+        elif not before or before[-1] == "\x02":
+            code = java_string_hash(tag.partition("\x02")[0])
+        else:
+            code = tag_code(decode_properties(properties).get(PropertyKey.TAGS))
+        encoded = properties.encode() + self._added
+        if len(encoded) > PROPERTIES_BYTES_MAX:
+            raise _properties_too_long(len(encoded))
         position = self._append(
             queue,
             body,
-            properties,
+            encoded,
             flag,
             sys_flag | origin.host_flags,
             born_timestamp,
@@ -183,19 +186,19 @@ class Sending:
             origin.store_host,
             reconsume_times,
             0,
-            _tag_code_in(properties),
+            code,
         )
         series = target.series
         series.messages += 1
         series.size_bytes += len(body)
-        return queue_id, queue.next_offset - 1, position, unique_key
+        return queue_id, queue.next_offset - 1, position, unique_key.partition("\x02")[0].encode()
 
     def _send_special(
         self,
         target: Target,
         queue_id: int,
         body: bytes,
-        encoded: bytes,
+        text: str,
         origin: Origin,
         flag: int,
         sys_flag: int,
@@ -212,7 +215,7 @@ class Sending:
             )
         if config.topic_filter_type == "MULTI_TAG":
             sys_flag |= SysFlag.MULTI_TAGS
-        properties = decode_properties(encoded.decode())
+        properties = decode_properties(text)
         topic, stored_queue_id, due_ms = target.topic, queue_id, None
         if topic.startswith(RETRY_PREFIX):
             topic, stored_queue_id = self._retry_or_dead_letter(
@@ -325,16 +328,25 @@ class Sending:
             messages = split_batch(body)
         except BodyError as error:
             raise PocketMQError(error.message, code=ResponseCode.MESSAGE_ILLEGAL, cause=error) from None
-        for _, each_body, properties in messages:
-            if not each_body or b"\0" in properties:
+        coded = []
+        for flag, each, properties in messages:
+            if not each or 0 in properties:
                 raise PocketMQError(
                     "a message of the batch has no body, or a NUL character in its properties",
                     code=ResponseCode.MESSAGE_ILLEGAL,
                 )
+            before, _, tag = properties.partition(TAGS_MARK_BYTES)
+            if not tag:
+                code = 0
+            elif not before or before[-1] == 2:
+                code = _tag_code_of(tag.partition(b"\x02")[0])
+            else:
+                code = _tag_code_of(find_property(properties, b"TAGS") or b"")
+            coded.append((flag, each, properties, code))
         first_offset = queue.next_offset
         positions = self._log.append_batch(
             queue,
-            [(flag, each, properties, _tag_code_in(properties)) for flag, each, properties in messages],
+            coded,
             sys_flag | origin.host_flags,
             born_timestamp,
             origin.born_host,
@@ -370,18 +382,6 @@ class Sending:
             self._targets.clear()
         target = self._targets[topic] = Target(config, self._statistics.topic(topic))
         return target
-
-
-def _tag_code_in(properties: bytes) -> int:
-    """The code of the TAGS property, 0 without one."""
-    at = properties.find(TAGS_MARK)
-    if at < 0:
-        return 0
-    if at == 0 or properties[at - 1] == PROPERTY_END:
-        end = properties.find(b"\x02", at)
-        return _tag_code_of(properties[at + TAGS_MARK_BYTES : end if end > 0 else None])
-    # Some other property ends in these letters.
-    return _tag_code_of(find_property(properties, b"TAGS") or b"")
 
 
 @lru_cache(maxsize=65_536)

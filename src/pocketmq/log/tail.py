@@ -12,7 +12,8 @@ import errno
 import os
 import struct
 from binascii import crc32
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from pocketmq.log.queues import NO_UNITS, UNIT, UNIT_BYTES, LogQueue, QueueTable
 from pocketmq.log.segments import Segment, Segments
@@ -30,6 +31,9 @@ from pocketmq.wire.record import (
     SysFlag,
     blank,
 )
+
+Message = tuple[int, bytes | memoryview, bytes, int]
+"""Of a batch: flag, body, properties, tag code."""
 
 NOWHERE = 1 << 62
 """A position that no log reaches."""
@@ -184,7 +188,7 @@ class LogTail:
     def append_batch(
         self,
         queue: LogQueue,
-        messages: Iterable[tuple[int, bytes | memoryview, bytes, int]],
+        messages: Iterable[Message],
         sys_flag: int,
         born_timestamp: int,
         born_host: bytes,
@@ -195,11 +199,87 @@ class LogTail:
         The offsets are the `len(messages)` ones before `queue.next_offset`. Raises as `append`; the messages before
         the one that failed stay staged then.
         """
-        append = self.append
-        return [
-            append(queue, body, properties, flag, sys_flag, born_timestamp, born_host, store_host, 0, 0, tag_code)
-            for flag, body, properties, tag_code in messages
-        ]
+        positions: list[int] = []
+        rest = iter(messages)
+        if not sys_flag & _HOSTS_V6:
+            slow = self._append_quickly(queue, rest, sys_flag, born_timestamp, born_host, store_host, positions)
+            if slow is None:
+                return positions
+            rest = chain((slow,), rest)
+        for flag, body, properties, tag_code in rest:
+            positions.append(
+                self.append(
+                    queue, body, properties, flag, sys_flag, born_timestamp, born_host, store_host, 0, 0, tag_code
+                )
+            )
+        return positions
+
+    def _append_quickly(
+        self,
+        queue: LogQueue,
+        messages: Iterator[Message],
+        sys_flag: int,
+        born_timestamp: int,
+        born_host: bytes,
+        store_host: bytes,
+        positions: list[int],
+    ) -> Message | None:
+        """`append` in a loop, with all that the messages share looked up once.
+
+        Stops at the first message that needs more than that, and returns it; None when there was none.
+        """
+        magic, topic, fixed_bytes = queue.layout
+        queue_id, offset = queue.queue_id, queue.next_offset
+        position, limit = self.max_position, self._limit
+        now = self._now or self._read_clock()
+        staged = self._staged
+        units = []
+        slow = None
+        for message in messages:
+            flag, body, properties, tag_code = message
+            body_bytes = len(body)
+            properties_bytes = len(properties)
+            size = fixed_bytes + body_bytes + properties_bytes
+            if position + size > limit or properties_bytes > 1023 or 0 in properties:
+                slow = message
+                break
+            staged += (
+                _pack_head(
+                    size,
+                    magic,
+                    crc32(body) & 0x7FFFFFFF,
+                    queue_id,
+                    flag,
+                    offset,
+                    position,
+                    sys_flag,
+                    born_timestamp,
+                    born_host,
+                    now,
+                    store_host,
+                    0,
+                    0,
+                    body_bytes,
+                ),
+                body,
+                topic,
+                _LENGTHS[properties_bytes],
+                properties,
+            )
+            units.append(_pack_unit(position, size, tag_code))
+            positions.append(position)
+            offset += 1
+            position += size
+        if units:
+            queue.next_offset = offset
+            self.max_position = position
+            if queue.units:
+                queue.units += b"".join(units)
+            else:
+                self._first_unit(queue, b"".join(units))
+            if queue.waiters:
+                self._woken.add(queue)
+        return slow
 
     def _append_slowly(
         self,
