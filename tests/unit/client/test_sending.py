@@ -311,6 +311,8 @@ def test_what_can_never_be_sent_is_refused_here(simulate):
             await client.send("orders", b"", keys="two words")
         with pytest.raises(UsageError):
             await client.send("orders", b"", tag="a\x02b")
+        with pytest.raises(UsageError, match="text"):
+            await client.send("orders", b"", tag="\ud800")
         assert not cluster.broker.asked(Code.SEND_MESSAGE_V2)
 
     simulate(story)

@@ -21,9 +21,10 @@ from collections.abc import Callable
 import msgspec
 
 from pocketmq.client._async.remoting import Remoting, read_header
+from pocketmq.client._async.shipping import Departures, Entry, ReadyHeader, Shipment
 from pocketmq.client.broker_errors import error_of
 from pocketmq.client.outgoing import Compressor, can_be_merged, properties_text
-from pocketmq.model.errors import ConnectError, PocketMQError, RequestTimeoutError
+from pocketmq.model.errors import ConnectError, PocketMQError, RequestTimeoutError, UsageError
 from pocketmq.model.message import Message, MessageQueue, SendReceipt
 from pocketmq.model.names import AUTO_CREATE_TOPIC
 from pocketmq.model.seams import Clock
@@ -31,7 +32,7 @@ from pocketmq.net.remoting import RemotingConnection
 from pocketmq.wire.batch import encode_batch
 from pocketmq.wire.codes import STORED_CODES, RequestCode, ResponseCode, response_name
 from pocketmq.wire.command import Command
-from pocketmq.wire.headers.base import Header, to_json
+from pocketmq.wire.headers.base import to_json
 from pocketmq.wire.headers.send import SendMessageResponseHeader
 from pocketmq.wire.properties import PropertyKey
 
@@ -65,78 +66,6 @@ class LaneOptions(msgspec.Struct, frozen=True, kw_only=True):
     merge_messages_max: int
     merge_bytes_max: int
     in_flight_max: int
-
-
-class ReadyHeader(Header):
-    """A header that is JSON already, put together from what is the same for all messages of a queue and what is not."""
-
-    json: str
-
-    def ext_json(self) -> str:
-        """The JSON."""
-        return self.json
-
-    def to_ext(self) -> dict[str, str]:
-        """The fields, for a binary header."""
-        return msgspec.json.decode(self.json, type=dict[str, str])
-
-
-class _Entry(msgspec.Struct):
-    """One message in a lane."""
-
-    message: Message
-    body: bytes
-    properties: str
-    sys_flag: int
-    mergeable: bool
-    deadline: float
-    receipt: "asyncio.Future[SendReceipt]"
-
-
-class _Shipment:
-    """The messages of one request that is on its way; takes its answer."""
-
-    __slots__ = ("address", "entries", "lane")
-
-    def __init__(self, lane: "QueueLane", entries: list[_Entry], address: str) -> None:
-        self.lane = lane
-        self.entries = entries
-        self.address = address
-
-    def done(self) -> bool:
-        """An answer is always wanted: the lane waits for it to go on."""
-        return False
-
-    def set_result(self, answer: Command, /) -> None:
-        """The broker answered."""
-        self.lane.arrived(self, answer)
-
-    def set_exception(self, error: BaseException, /) -> None:
-        """There will be no answer."""
-        self.lane.lost(self, error)
-
-
-class Departures:
-    """Lanes with something to send: all depart at the end of the loop turn, in one write to each connection."""
-
-    __slots__ = ("_lanes", "_loop")
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._lanes: list[QueueLane] = []
-
-    def add(self, lane: "QueueLane") -> None:
-        """The lane departs with the others."""
-        if not self._lanes:
-            self._loop.call_soon(self._go)
-        self._lanes.append(lane)
-
-    def _go(self) -> None:
-        lanes, self._lanes = self._lanes, []
-        connections = [lane.depart() for lane in lanes]
-        for connection in connections:
-            if connection is not None:
-                connection.flush()
 
 
 class QueueLane:
@@ -176,7 +105,7 @@ class QueueLane:
         self._departures = departures
         self._address_of = address_of
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[_Entry] = deque()
+        self._waiting: deque[Entry] = deque()
         self._departing = False
         self._in_flight = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -197,13 +126,17 @@ class QueueLane:
         """Store the message in the queue. Raises UsageError at once for what can never be sent."""
         options = self._options
         properties = properties_text(message)
+        try:
+            properties_bytes = properties.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"a property, tag or key is not text that can be sent: {error}", cause=error) from error
         body, sys_flag = message.body, 0
         if len(body) > options.compressor.above_bytes:
             body, sys_flag = options.compressor(body)
         receipt: asyncio.Future[SendReceipt] = self._loop.create_future()
         mergeable = options.merge and sys_flag == 0 and can_be_merged(message)
         deadline = self._clock.monotonic() + timeout_s
-        self._waiting.append(_Entry(message, body, properties, sys_flag, mergeable, deadline, receipt))
+        self._waiting.append(Entry(message, body, properties, properties_bytes, sys_flag, mergeable, deadline, receipt))
         if not self._departing and self._in_flight < options.in_flight_max:
             self._departing = True
             self._departures.add(self)
@@ -257,10 +190,10 @@ class QueueLane:
         else:
             self._departures.add(self)
 
-    def _take(self) -> list[_Entry]:
+    def _take(self) -> list[Entry]:
         """The next message that can go alone only, or as many of the next ones as one batch can carry."""
         options, waiting, now = self._options, self._waiting, self._clock.monotonic()
-        entries: list[_Entry] = []
+        entries: list[Entry] = []
         bytes_left = options.merge_bytes_max
         while waiting:
             entry = waiting[0]
@@ -271,7 +204,7 @@ class QueueLane:
                 waiting.popleft()
                 self._fail([entry], RequestTimeoutError(f"the send to {self.queue.topic} waited too long"))
                 continue
-            bytes_left -= len(entry.body) + len(entry.properties) + ENTRY_BYTES
+            bytes_left -= len(entry.body) + len(entry.properties_bytes) + ENTRY_BYTES
             if entries and (not entry.mergeable or bytes_left < 0):
                 break
             waiting.popleft()
@@ -280,12 +213,12 @@ class QueueLane:
                 break
         return entries
 
-    def _take_all(self) -> list[_Entry]:
+    def _take_all(self) -> list[Entry]:
         entries = list(self._waiting)
         self._waiting.clear()
         return entries
 
-    def _send(self, connection: RemotingConnection, address: str, entries: list[_Entry]) -> None:
+    def _send(self, connection: RemotingConnection, address: str, entries: list[Entry]) -> None:
         first = entries[0]
         if len(entries) == 1:
             code, body = RequestCode.SEND_MESSAGE_V2, first.body
@@ -293,9 +226,9 @@ class QueueLane:
         else:
             code = RequestCode.SEND_BATCH_MESSAGE
             fields = ReadyHeader(f'{self._batch_head},"g":"{self._clock.time_ms()}"}}')
-            body = encode_batch([(entry.message.flag, entry.body, entry.properties.encode()) for entry in entries])
+            body = encode_batch([(entry.message.flag, entry.body, entry.properties_bytes) for entry in entries])
         timeout_s = first.deadline - self._clock.monotonic()
-        shipment = _Shipment(self, entries, address)
+        shipment = Shipment(self, entries, address)
         self._in_flight += 1
         try:
             connection.send_request(code, fields, body, timeout_s=timeout_s, receiver=shipment, queued=True)
@@ -315,7 +248,7 @@ class QueueLane:
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def arrived(self, shipment: _Shipment, answer: Command) -> None:
+    def arrived(self, shipment: Shipment, answer: Command) -> None:
         """A request was answered."""
         self._in_flight -= 1
         if answer.code in STORED_CODES:
@@ -327,7 +260,7 @@ class QueueLane:
             if connection is not None:
                 connection.flush()
 
-    def lost(self, shipment: _Shipment, error: BaseException) -> None:
+    def lost(self, shipment: Shipment, error: BaseException) -> None:
         """A request will not be answered."""
         self._in_flight -= 1
         if isinstance(error, RequestTimeoutError):
@@ -337,7 +270,7 @@ class QueueLane:
             self._departing = True
             self._departures.add(self)
 
-    def _refused(self, shipment: _Shipment, answer: Command) -> None:
+    def _refused(self, shipment: Shipment, answer: Command) -> None:
         entries = shipment.entries
         error = error_of(answer, self._what, shipment.address)
         if len(entries) == 1 or answer.code in NOT_THE_BATCH:
@@ -348,7 +281,7 @@ class QueueLane:
             entry.mergeable = False
             self._waiting.appendleft(entry)
 
-    def _stored(self, shipment: _Shipment, answer: Command) -> None:
+    def _stored(self, shipment: Shipment, answer: Command) -> None:
         entries = shipment.entries
         try:
             header = read_header(answer, SendMessageResponseHeader, self._what, shipment.address)
@@ -370,10 +303,15 @@ class QueueLane:
             _give(entry, offset_id, queue, offset, status, None, None)
             offset += 1
 
-    def _fail(self, entries: list[_Entry], error: BaseException) -> None:
+    def _fail(self, entries: list[Entry], error: BaseException) -> None:
         for entry in entries:
             if not entry.receipt.done():
                 entry.receipt.set_exception(error)
+
+    def abandon(self, error: Exception) -> None:
+        """Departing failed for a reason that nobody thought of: nothing may wait for ever."""
+        logger.error("messages to %s cannot depart", self.queue, exc_info=error)
+        self._fail(self._take_all(), PocketMQError(f"{self._what} failed: {error!r}", cause=error))
 
     def close(self, error: PocketMQError) -> None:
         """Fail what waits; what is on its way still gets its answer."""
@@ -383,7 +321,7 @@ class QueueLane:
 
 
 def _give(
-    entry: _Entry,
+    entry: Entry,
     offset_id: str,
     queue: MessageQueue,
     offset: int,

@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 
 from pocketmq.client._async.admission import Admission
-from pocketmq.client._async.lane import Departures, LaneOptions, QueueLane
+from pocketmq.client._async.lane import LaneOptions, QueueLane
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client._async.routes import RouteCache
+from pocketmq.client._async.shipping import Departures
 from pocketmq.client.broker_errors import ROUTE_IS_STALE, too_large
 from pocketmq.client.health import BrokerHealth
 from pocketmq.client.options import ClientOptions
