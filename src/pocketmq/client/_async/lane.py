@@ -219,21 +219,23 @@ class QueueLane:
         return entries
 
     def _send(self, connection: RemotingConnection, address: str, entries: list[Entry]) -> None:
-        first = entries[0]
-        if len(entries) == 1:
-            code, body = RequestCode.SEND_MESSAGE_V2, first.body
-            fields = self._single_fields(first.message, first.properties, first.sys_flag)
-        else:
-            code = RequestCode.SEND_BATCH_MESSAGE
-            fields = ReadyHeader(f'{self._batch_head},"g":"{self._clock.time_ms()}"}}')
-            body = encode_batch([(entry.message.flag, entry.body, entry.properties_bytes) for entry in entries])
-        timeout_s = first.deadline - self._clock.monotonic()
-        shipment = Shipment(self, entries, address)
         self._in_flight += 1
         try:
+            first = entries[0]
+            if len(entries) == 1:
+                code, body = RequestCode.SEND_MESSAGE_V2, first.body
+                fields = self._single_fields(first.message, first.properties, first.sys_flag)
+            else:
+                code = RequestCode.SEND_BATCH_MESSAGE
+                fields = ReadyHeader(f'{self._batch_head},"g":"{self._clock.time_ms()}"}}')
+                body = encode_batch([(entry.message.flag, entry.body, entry.properties_bytes) for entry in entries])
+            timeout_s = first.deadline - self._clock.monotonic()
+            shipment = Shipment(self, entries, address)
             connection.send_request(code, fields, body, timeout_s=timeout_s, receiver=shipment, queued=True)
-        except PocketMQError as error:
+        except Exception as error:
             self._in_flight -= 1
+            if not isinstance(error, PocketMQError):
+                error = PocketMQError(f"{self._what} failed: {error!r}", cause=error)
             self._fail(entries, error)
 
     def _single_fields(self, message: Message, properties: str, sys_flag: int) -> ReadyHeader:
