@@ -6,9 +6,7 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("pocketmq's own tests")
     group.addoption("--crashes", type=int, default=5, help="how often the crash tests kill a real broker (CI: 50)")
-    group.addoption(
-        "--every-crash", action="store_true", help="crash the simulated broker at every operation, not some"
-    )
+    group.addoption("--every-crash", action="store_true", help="crash the simulated broker everywhere")
     group.addoption("--crash-seed", type=int, default=1, help="seed of the moments at which they do")
 
 

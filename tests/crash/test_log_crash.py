@@ -17,10 +17,8 @@ Flush = Literal["async", "sync"]
 
 
 def settings(flush: Flush = "sync") -> StoreSettings:
-    """Small segments, several index runs in each, and a minute of retention."""
-    return StoreSettings(
-        data_dir="data", segment_bytes=8192, index_stretch_bytes=2048, retention_hours=1 / 60, flush=flush
-    )
+    """Small segments, and several index runs in each."""
+    return StoreSettings(data_dir="data", segment_bytes=8192, index_stretch_bytes=2048, flush=flush)
 
 
 async def fill(disk: SimulatedDisk, clock: VirtualClock, history: History, *, flush: Flush = "sync") -> None:
@@ -41,7 +39,9 @@ async def fill(disk: SimulatedDisk, clock: VirtualClock, history: History, *, fl
 async def expire(disk: SimulatedDisk, clock: VirtualClock, history: History) -> None:
     """Fills segments, and lets time pass until the oldest ones are deleted."""
     workload = Workload(history, clock)
-    async with opened(disk, clock, settings()) as log:
+    hasty = settings()
+    hasty.retention_hours = 1 / 60
+    async with opened(disk, clock, hasty) as log:
         for _ in range(3):
             for _ in range(4):
                 workload.burst(log, 5)

@@ -102,8 +102,8 @@ def leave_the_torn_tail(patch: pytest.MonkeyPatch) -> None:
 def test_a_planted_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
     with pytest.raises(BrokenPromiseError, match="power loss"):
-        explore(fill, check, history=History, recover=reopen, seeds=range(10))
+        explore(fill, check, history=History, recover=reopen, seeds=range(30), step=3)
 
 
 def test_without_a_bug_nothing_is_found() -> None:
-    assert explore(fill, check, history=History, recover=reopen, seeds=range(2)) > 150
+    assert explore(fill, check, history=History, recover=reopen, seeds=range(3), step=3) > 80

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, TypeVar
 
-from pocketmq.testing.clock import VirtualClock
+from pocketmq.testing.clock import START_MS, VirtualClock
 from pocketmq.testing.disk import PowerLoss, SimulatedDisk
 from pocketmq.testing.loop import VirtualLoop
 
@@ -34,10 +34,12 @@ class BrokenPromiseError(AssertionError):
 def play(scenario: Part[History], disk: SimulatedDisk, history: History, *, stop_at: int | None = None) -> bool:
     """Run a scenario on virtual time until its end, or until the power goes at operation `stop_at`.
 
-    Returns whether it reached its end. What it raises is raised here, except for the power loss.
+    The wall clock goes on from where it stood when the disk was last used; monotonic time begins anew, as after a
+    restart. Returns whether it reached its end. What it raises is raised here, except for the power loss.
     """
     loop = VirtualLoop()
-    disk.clock = clock = VirtualClock(loop)
+    start_ms = START_MS if disk.clock is None else disk.clock.time_ms()
+    disk.clock = clock = VirtualClock(loop, start_ms=start_ms)
     disk.stop_at = stop_at
     disk.on_power_loss = loop.halt
     try:
