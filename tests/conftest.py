@@ -1,6 +1,10 @@
 """Options of the project's own test runs."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("pocketmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pocketmq")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
