@@ -89,5 +89,7 @@ def process_cpu_s(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError as error:
-        raise PocketMQError(f"the CPU time of process {pid} cannot be read: {error}", cause=error) from error
+        raise PocketMQError(
+            f"the CPU time of process {pid} cannot be read: {error.strerror or error}", cause=error
+        ) from error
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

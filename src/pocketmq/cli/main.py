@@ -7,8 +7,12 @@ Exit codes: 0 fine, 1 failed, 2 bad usage.
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pocketmq import __version__
+
+if TYPE_CHECKING:
+    import cyclopts
 
 _CONNECT_ADVICE = "; is it running? (`pocketmq serve` starts a server, --namesrv HOST:PORT names another one)"
 _EXTRA_ADVICE = "the command line needs the server extra: pip install 'pocketmq[server]'"
@@ -68,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 app.command(path, name=name)
     try:
-        result = app(tokens or ["--help"], exit_on_error=False, print_error=True)
-    except cyclopts.CycloptsError:
+        result = app(tokens or ["--help"], exit_on_error=False, print_error=False)
+    except cyclopts.CycloptsError as error:
+        print(f"pocketmq: {_usage_mistake(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -80,6 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _explain(error, debug)
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def _usage_mistake(error: "cyclopts.CycloptsError") -> str:
+    """What is wrong with a command line, in one sentence."""
+    command = " ".join(("pocketmq", *(error.command_chain or ())))
+    tokens = getattr(error, "unused_tokens", None)
+    if type(error).__name__ == "UnusedCliTokensError" and tokens:
+        text = f"{command} has no use for {' '.join(tokens)!r}"
+    else:
+        text = " ".join(str(error).split())
+        text = text if text.endswith("...") else text.removesuffix(".")
+        text = text[:1].lower() + text[1:]
+    return f"{text} (`{command} --help` shows what there is)"
 
 
 def _explain(error: Exception, debug: bool) -> int:
@@ -102,7 +120,8 @@ def _explain(error: Exception, debug: bool) -> int:
         print(f"pocketmq: {error.message}{advice}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     if isinstance(error, OSError):
-        print(f"pocketmq: {error}", file=sys.stderr)
+        text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(f"pocketmq: {text}", file=sys.stderr)
         return 1
     print(
         f"pocketmq: unexpected {type(error).__name__}: {error} (run it again with --debug for the traceback)",

@@ -1,6 +1,7 @@
 """`pocketmq send`, `receive` and `tail`: messages from and to the terminal."""
 
 import asyncio
+import base64
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,6 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from pocketmq.cli.connection import NamesrvOption, name_servers
+from pocketmq.cli.operating import name_value_pairs
 from pocketmq.cli.output import Output, body_text, show_one, write_json
 from pocketmq.model.errors import UsageError
 
@@ -60,8 +62,10 @@ def send(
     """
     if count < 1:
         raise UsageError("--count must be at least 1")
+    if timeout <= 0:
+        raise UsageError("--timeout must be above 0")
     data = _body(body)
-    properties = dict(_name_and_value(text) for text in property or ())
+    properties = name_value_pairs(property, "--property")
 
     async def run() -> list[dict[str, Any]]:
         import pocketmq
@@ -135,6 +139,8 @@ def receive(
     wait
         Give up when nothing came for so many seconds (not with --count 0).
     """
+    if count < 0 or wait <= 0:
+        raise UsageError("--count must be at least 0, and --wait above 0")
 
     async def run() -> int:
         import pocketmq
@@ -186,6 +192,8 @@ def tail(
     follow
         --no-follow stops at the end.
     """
+    if last < 0:
+        raise UsageError("--last must be at least 0")
 
     async def run() -> None:
         import pocketmq
@@ -229,12 +237,11 @@ def _print_message(message: "ReceivedMessage", output: Output) -> None:
 
 
 def message_fields(message: "ReceivedMessage") -> dict[str, Any]:
-    """A received message as plain values for JSON; the body as text when it is UTF-8, else base64."""
-    body: str | bytes = message.body
+    """A received message as plain values for JSON: its body as `body` when it is UTF-8, else as `body_base64`."""
     try:
-        body = message.body.decode()
+        body = {"body": message.body.decode()}
     except UnicodeDecodeError:
-        pass
+        body = {"body_base64": base64.b64encode(message.body).decode()}
     return {
         "topic": message.topic,
         "message_id": message.message_id,
@@ -249,7 +256,7 @@ def message_fields(message: "ReceivedMessage") -> dict[str, Any]:
         "stored": message.store_timestamp,
         "producer": message.born_host,
         "properties": message.properties,
-        "body": body,
+        **body,
     }
 
 
@@ -260,12 +267,5 @@ def _body(text: str) -> bytes:
         try:
             return Path(text[1:]).read_bytes()
         except OSError as error:
-            raise UsageError(f"the body's file cannot be read: {error}") from error
+            raise UsageError(f"the body cannot be read from {text[1:]}: {error.strerror or error}") from error
     return text.encode()
-
-
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(f"--property {text} has no value; write NAME=VALUE")
-    return name, value

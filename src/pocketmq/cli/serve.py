@@ -167,6 +167,8 @@ def _override(
     settings: Settings, data_dir: str | None, ephemeral: bool, host: str | None, advertise: str | None
 ) -> None:
     if data_dir is not None:
+        if ephemeral:
+            raise UsageError("--ephemeral keeps nothing in --data-dir; give one of them")
         settings.store.data_dir = data_dir
     if ephemeral:
         settings.store.ephemeral = True
@@ -194,6 +196,8 @@ def _run(settings: Settings, parts: Collection[str], ready_file: str | None) -> 
 
     configure_logging(settings.log)
     if ready_file is not None:
+        if not os.path.isdir(os.path.dirname(ready_file) or "."):  # noqa: PTH112, PTH120 - as below
+            raise UsageError(f"the folder of --ready-file {ready_file} does not exist")
         with contextlib.suppress(FileNotFoundError):
             os.remove(ready_file)  # noqa: PTH107 - pathlib would cost start-up time
     try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 
 from pocketmq.model.errors import ClientClosedError, ConnectError
 from pocketmq.model.seams import Clock, Network
@@ -97,7 +98,10 @@ class Connections:
         except TimeoutError as error:
             raise ConnectError(f"{address} did not accept a connection in {self._connect_timeout_s:g} s") from error
         except OSError as error:
-            raise ConnectError(f"cannot connect to {address}: {error.strerror or error}", cause=error) from error
+            # asyncio's own text is "Connect call failed ('127.0.0.1', 9876)".
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else error.strerror or error
+            raise ConnectError(f"cannot connect to {address}: {reason}", cause=error) from error
         finally:
             self._dials.pop(address, None)
         if not connection.closed:

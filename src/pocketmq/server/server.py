@@ -4,6 +4,7 @@ The name server comes first, because the broker registers with it; the HTTP port
 it shows exists. Nothing here reads the command line or handles signals: see `pocketmq.cli.serve`.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Collection
@@ -112,17 +113,16 @@ class Server:
 
 
 async def _named(what: str, port: int, start: Callable[[], Any]) -> None:
-    """Start a part; a port that is taken becomes a sentence that names it."""
+    """Start a part; a port that is taken, or a folder that cannot be used, becomes a sentence that names it."""
     try:
         await start()
     except OSError as error:
         if isinstance(error, PocketMQError) or error.errno is None:
             raise
-        raise PocketMQError(
-            f"{what} could not start (port {port}): {os.strerror(error.errno)}"
-            + ("; stop what uses it, or choose another port" if "use" in os.strerror(error.errno) else ""),
-            cause=error,
-        ) from error
+        where = f"port {port}" if error.filename is None else error.filename
+        reason = error.strerror or str(error)
+        advice = "; stop what uses it, or choose another port" if error.errno == errno.EADDRINUSE else ""
+        raise PocketMQError(f"{what} could not start ({where}): {reason}{advice}", cause=error) from error
 
 
 def _address(host: str, port: int) -> str:
