@@ -8,7 +8,7 @@
         client = pocketmq.connect(server.namesrv)
         await server.advance(30)
 
-It is made of the very classes that `pocketmq serve` runs; only the disk is in memory and the clock can be moved. Nobody
+It is the very server that `pocketmq serve` runs; only the disk is in memory and the clock can be moved. Nobody
 is forgotten for being silent while time is moved forward: the server's own time-outs for idle peers are off by default.
 """
 
@@ -19,12 +19,11 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from pocketmq.broker.broker import Broker
 from pocketmq.log.memory_disk import MemoryDisk
 from pocketmq.model.seams import Disk, Network
 from pocketmq.model.settings import Settings
-from pocketmq.namesrv.server import NameServer
 from pocketmq.net.network import TcpNetwork
+from pocketmq.server.server import Server
 from pocketmq.testing.clock import AdvanceableClock
 
 Result = TypeVar("Result")
@@ -60,8 +59,8 @@ class AsyncEmbeddedServer:
         self.disk = disk or MemoryDisk()
         self.network = network or TcpNetwork()
         self.clock: AdvanceableClock
-        self.name_server: NameServer
-        self.broker: Broker
+        self.server: Server
+        """What `pocketmq serve` runs, too: `server.broker`, `server.name_server`."""
         self._running = False
 
     @property
@@ -77,18 +76,15 @@ class AsyncEmbeddedServer:
     async def start(self) -> Self:
         """Start the name server, then the broker; both serve when this returns. Started again, on the same ports."""
         settings = self.settings
+        settings.broker.namesrv = ""
         self.clock = AdvanceableClock(asyncio.get_running_loop())
-        self.name_server = NameServer(settings, clock=self.clock, network=self.network, disk=self.disk)
-        await self.name_server.start()
-        settings.namesrv.port = self.name_server.port
-        settings.broker.namesrv = self.namesrv
-        self.broker = Broker(settings, clock=self.clock, disk=self.disk, network=self.network)
-        try:
-            await self.broker.start()
-        except BaseException:
-            await self.name_server.stop()
-            raise
-        settings.broker.port = self.broker.port
+        self.server = Server(
+            settings, clock=self.clock, network=self.network, disk=self.disk, parts=("namesrv", "broker")
+        )
+        await self.server.start()
+        assert self.server.name_server is not None and self.server.broker is not None
+        settings.namesrv.port = self.server.name_server.port
+        settings.broker.port = self.server.broker.port
         self._running = True
         return self
 
@@ -96,8 +92,7 @@ class AsyncEmbeddedServer:
         """Stop both. Fine when they have stopped."""
         if self._running:
             self._running = False
-            await self.broker.stop()
-            await self.name_server.stop()
+            await self.server.stop()
 
     async def restart(self) -> None:
         """Stop, and start on the same disk and ports."""

@@ -135,10 +135,10 @@ class ServerProcess:
         if self.command != "namesrv":
             line += ["--ephemeral"] if self.data_dir is None else ["--data-dir", str(self.data_dir)]
             line += ["--broker-port", str(self._ports["broker"])]
-        if self.command != "broker":
-            line += ["--namesrv-port", str(self._ports["namesrv"])]
+        if self.command == "namesrv":
+            line += ["--port", str(self._ports["namesrv"])]
         if self.command == "serve":
-            line += ["--grpc-port", "off", "--http-port", "off"]
+            line += ["--namesrv-port", str(self._ports["namesrv"]), "--grpc-port", "off", "--http-port", "off"]
         for key, value in self.settings.items():
             line += ["--set", f"{key}={value}"]
         return line + self.options

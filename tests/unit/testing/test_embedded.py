@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pocketmq.model.errors import BrokerError
+from pocketmq.model.errors import BrokerError, PocketMQError
 from pocketmq.testing.embedded import AsyncEmbeddedServer, EmbeddedServer, embedded_settings
 from pocketmq.testing.raw import RawClient
 
@@ -45,7 +45,7 @@ def test_time_can_be_moved_and_nobody_is_forgotten_for_it() -> None:
             server.advance(3600)
             assert server.call(lambda inner: inner.clock.time_ms()) - before >= 3_600_000
             await client.send("orders", 0, b"still connected")
-            assert server.call(lambda inner: inner.name_server.connections) > 0
+            assert server.call(lambda inner: inner.server.name_server.connections) > 0
 
     with EmbeddedServer() as server:
         asyncio.run(main(server))
@@ -94,7 +94,7 @@ def test_what_keeps_it_from_starting_is_raised() -> None:
     with EmbeddedServer() as server:
         settings = embedded_settings()
         settings.namesrv.port = int(server.namesrv.rpartition(":")[2])
-        with pytest.raises(OSError, match="cannot listen"):
+        with pytest.raises(PocketMQError, match="name server could not start"):
             EmbeddedServer(settings).start()
 
 
