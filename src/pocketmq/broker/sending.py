@@ -329,6 +329,7 @@ class Sending:
         except BodyError as error:
             raise PocketMQError(error.message, code=ResponseCode.MESSAGE_ILLEGAL, cause=error) from None
         coded = []
+        last_tag, code = b"", 0
         for flag, each, properties in messages:
             if not each or 0 in properties:
                 raise PocketMQError(
@@ -336,12 +337,11 @@ class Sending:
                     code=ResponseCode.MESSAGE_ILLEGAL,
                 )
             before, _, tag = properties.partition(TAGS_MARK_BYTES)
-            if not tag:
-                code = 0
-            elif not before or before[-1] == 2:
-                code = _tag_code_of(tag.partition(b"\x02")[0])
-            else:
-                code = _tag_code_of(find_property(properties, b"TAGS") or b"")
+            if tag and before and before[-1] != 2:
+                tag = find_property(properties, b"TAGS") or b""
+            if tag != last_tag:
+                # The messages of a batch mostly have the same tag, and it mostly comes last.
+                last_tag, code = tag, _tag_code_of(tag.partition(b"\x02")[0])
             coded.append((flag, each, properties, code))
         first_offset = queue.next_offset
         positions = self._log.append_batch(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Header = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
+SEND_V1 = int(RequestCode.SEND_MESSAGE)
+
 _FRAME_HEAD = struct.Struct(">II")
 _WAIT_FALSE = "WAIT\x01false"
 
@@ -48,18 +50,12 @@ class SendRequests:
         self._batch_template = lru_cache(maxsize=1024)(self._make_batch_template)
 
     def send(self, connection: "RemotingConnection", command: Command) -> Answer:
-        """Code 310, and the same with the long field names."""
-        return self._stage(connection, command, command.header(SendMessageRequestHeaderV2))
-
-    def send_v1(self, connection: "RemotingConnection", command: Command) -> Answer:
-        """Code 10."""
-        return self._stage(connection, command, command.header(SendMessageRequestHeader))
-
-    def send_batch(self, connection: "RemotingConnection", command: Command) -> Answer:
-        """Code 320."""
-        return self._stage_batch(connection, command, command.header(SendMessageRequestHeaderV2))
-
-    def _stage(self, connection: "RemotingConnection", command: Command, header: Header) -> bytes | None:
+        """Codes 310 and 10, which differ in the names of the header fields."""
+        header: Header
+        if command.code == SEND_V1:
+            header = command.header(SendMessageRequestHeader)
+        else:
+            header = command.header(SendMessageRequestHeaderV2)
         if header.batch:
             return self._stage_batch(connection, command, header)
         origin = self._origins.get(connection) or self._broker.origins.of(connection)
@@ -96,6 +92,10 @@ class SendRequests:
             return self._admit(command, answer, wait=_WAIT_FALSE not in properties)
         self._gate.admitted.append(command)
         return None if command.flag & 2 else answer
+
+    def send_batch(self, connection: "RemotingConnection", command: Command) -> Answer:
+        """Code 320."""
+        return self._stage_batch(connection, command, command.header(SendMessageRequestHeaderV2))
 
     def _stage_batch(self, connection: "RemotingConnection", command: Command, header: Header) -> bytes | None:
         origin = self._origins.get(connection) or self._broker.origins.of(connection)
@@ -149,6 +149,6 @@ class SendRequests:
 def register(dispatcher: Dispatcher, broker: "Broker") -> None:
     """Answer the send codes."""
     requests = SendRequests(broker)
-    dispatcher.on(RequestCode.SEND_MESSAGE, requests.send_v1)
+    dispatcher.on(RequestCode.SEND_MESSAGE, requests.send)
     dispatcher.on(RequestCode.SEND_MESSAGE_V2, requests.send)
     dispatcher.on(RequestCode.SEND_BATCH_MESSAGE, requests.send_batch)
