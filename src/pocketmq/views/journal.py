@@ -106,6 +106,24 @@ class TimersFired(msgspec.Struct, frozen=True, array_like=True, tag="fired"):
     positions: list[int]
 
 
+class HalvesChecked(msgspec.Struct, frozen=True, array_like=True, tag="half-checked"):
+    """A producer is asked about the open transactions whose half messages stand at these log positions."""
+
+    positions: list[int]
+
+
+class HalvesEnded(msgspec.Struct, frozen=True, array_like=True, tag="half-ended"):
+    """The transactions whose half messages stand at these log positions had ended before the log was taken over."""
+
+    positions: list[int]
+
+
+class HalfRenewed(msgspec.Struct, frozen=True, array_like=True, tag="half-renewed"):
+    """An operator wants producers to be asked again about the open transaction at this log position."""
+
+    position: int
+
+
 Entry = (
     TopicPut
     | TopicDelete
@@ -118,6 +136,9 @@ Entry = (
     | GroupForbidden
     | RequestModePut
     | TimersFired
+    | HalvesChecked
+    | HalvesEnded
+    | HalfRenewed
 )
 
 _encoder = msgspec.msgpack.Encoder()

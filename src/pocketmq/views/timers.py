@@ -2,7 +2,8 @@
 
 Theory of operation. A pending timer is two integers: when it is due (ms since the epoch) and where its record stands
 in the log. Timers that are due far from now lie unsorted in buckets of ten seconds, as bare machine integers: sixteen
-bytes each. When a bucket becomes near it moves into a heap. A timer leaves by `TimersFired` only, which is written
+bytes each. When a bucket becomes near it moves into a heap, where a timer is one integer, its due time above its
+position. A timer leaves by `TimersFired` only, which is written
 after its message was delivered: a crash between the two delivers twice, never not at all.
 
 `take_due` lends the due timers to the caller: they are out of the heap, but still count as pending (and are in every
@@ -22,8 +23,13 @@ FIRED_UNSEEN_MAX = 100_000
 """Timers known to have fired but still in a far bucket; above this, the buckets are cleaned."""
 
 
+POSITION_BITS = 63
+POSITION_MASK = (1 << POSITION_BITS) - 1
+
+
 class _State(msgspec.Struct, array_like=True):
-    timers: bytes
+    far: dict[int, bytes]
+    near: bytes
     fired: list[int]
 
 
@@ -36,10 +42,12 @@ class Timers:
     def __init__(self) -> None:
         self._far: dict[int, array[int]] = {}
         """Bucket number -> due, position, due, position, ..."""
-        self._near: list[tuple[int, int]] = []
-        """A heap of (due, position)."""
+        self._far_numbers: list[int] = []
+        """A heap of the keys of `_far`."""
+        self._near: list[int] = []
+        """A heap of due << POSITION_BITS | position."""
         self._near_below = 0
-        """Buckets with a smaller number are in the heap. Invariant: no key of `_far` is below."""
+        """Timers of buckets with a smaller number go into the heap. Invariant: no key of `_far` is below."""
         self._lent: dict[int, int] = {}
         """Position -> due of the timers that `take_due` handed out."""
         self._fired: set[int] = set()
@@ -58,11 +66,12 @@ class Timers:
     def _place(self, due_ms: int, position: int) -> None:
         number = due_ms // BUCKET_MS
         if number < self._near_below:
-            heapq.heappush(self._near, (due_ms, position))
+            heapq.heappush(self._near, due_ms << POSITION_BITS | position)
             return
         bucket = self._far.get(number)
         if bucket is None:
             bucket = self._far[number] = array("q")
+            heapq.heappush(self._far_numbers, number)
         bucket.append(due_ms)
         bucket.append(position)
 
@@ -70,26 +79,28 @@ class Timers:
         """When the next one is due that was not taken: exact when it is near, else not later. None without one."""
         if self._count <= len(self._lent):
             return None
-        while self._near:
-            due_ms, position = self._near[0]
-            if position not in self._fired:
-                return due_ms
-            heapq.heappop(self._near)
-            self._fired.discard(position)
-        return min(self._far) * BUCKET_MS if self._far else None
+        near = self._near
+        while near and near[0] & POSITION_MASK in self._fired:
+            self._fired.discard(heapq.heappop(near) & POSITION_MASK)
+        begins = [near[0] >> POSITION_BITS] if near else []
+        if self._far_numbers:
+            begins.append(self._far_numbers[0] * BUCKET_MS)
+        return min(begins, default=None)
 
     def take_due(self, now_ms: int, count_max: int) -> list[tuple[int, int]]:
         """Up to `count_max` timers that are due by `now_ms`, as (due, position), earliest first. They are lent."""
         self._bring_near(now_ms)
         near, fired = self._near, self._fired
+        limit = now_ms + 1 << POSITION_BITS
         due: list[tuple[int, int]] = []
-        while near and near[0][0] <= now_ms and len(due) < count_max:
+        while near and near[0] < limit and len(due) < count_max:
             timer = heapq.heappop(near)
-            if fired and timer[1] in fired:
-                fired.discard(timer[1])
+            due_ms, position = timer >> POSITION_BITS, timer & POSITION_MASK
+            if fired and position in fired:
+                fired.discard(position)
                 continue
-            self._lent[timer[1]] = timer[0]
-            due.append(timer)
+            self._lent[position] = due_ms
+            due.append((due_ms, position))
         return due
 
     def put_back(self, timers: Iterable[tuple[int, int]]) -> None:
@@ -102,9 +113,9 @@ class Timers:
         below = now_ms // BUCKET_MS + 1
         if below <= self._near_below:
             return
-        for number in sorted(number for number in self._far if number < below):
-            bucket = self._far.pop(number)
-            timers = list(zip(bucket[::2], bucket[1::2], strict=True))
+        while self._far_numbers and self._far_numbers[0] < below:
+            bucket = self._far.pop(heapq.heappop(self._far_numbers))
+            timers = [due << POSITION_BITS | at for due, at in zip(bucket[::2], bucket[1::2], strict=True)]
             if len(timers) > len(self._near):
                 self._near += timers
                 heapq.heapify(self._near)
@@ -128,6 +139,7 @@ class Timers:
         """Drop what has fired, so that the set of it stays small."""
         timers = list(self._all_placed())
         self._far.clear()
+        self._far_numbers.clear()
         self._near.clear()
         self._fired.clear()
         for due_ms, position in timers:
@@ -136,8 +148,8 @@ class Timers:
     def _all_placed(self) -> Iterator[tuple[int, int]]:
         fired = self._fired
         for timer in self._near:
-            if timer[1] not in fired:
-                yield timer
+            if timer & POSITION_MASK not in fired:
+                yield timer >> POSITION_BITS, timer & POSITION_MASK
         for bucket in self._far.values():
             for due_ms, position in zip(bucket[::2], bucket[1::2], strict=True):
                 if position not in fired:
@@ -156,26 +168,26 @@ class Timers:
 
     def snapshot(self) -> bytes:
         """The whole state, for `restore`."""
-        parts = [bucket.tobytes() for bucket in self._far.values()]
-        close = array("q")
-        for due_ms, position in self._near:
-            close.append(due_ms)
-            close.append(position)
+        near = array("q")
+        for timer in self._near:
+            near.append(timer >> POSITION_BITS)
+            near.append(timer & POSITION_MASK)
         for position, due_ms in self._lent.items():
-            close.append(due_ms)
-            close.append(position)
-        return msgspec.msgpack.encode(_State(b"".join([*parts, close.tobytes()]), list(self._fired)))
+            near.append(due_ms)
+            near.append(position)
+        far = {number: bucket.tobytes() for number, bucket in self._far.items()}
+        return msgspec.msgpack.encode(_State(far, near.tobytes(), list(self._fired)))
 
     def restore(self, data: bytes | memoryview) -> None:
         """Replace the whole state. Raises `msgspec.MsgspecError` when `data` is no snapshot."""
         state = _decoder.decode(data)
-        numbers = array("q")
-        numbers.frombytes(state.timers)
-        self._far.clear()
+        self._far = {number: array("q", data) for number, data in state.far.items()}
+        self._far_numbers = sorted(self._far)
         self._near.clear()
         self._lent.clear()
         self._fired = set(state.fired)
+        near = array("q", state.near)
+        self._near = [due << POSITION_BITS | at for due, at in zip(near[::2], near[1::2], strict=True)]
+        heapq.heapify(self._near)
         self._near_below = 0
-        for due_ms, position in zip(numbers[::2], numbers[1::2], strict=True):
-            self._place(due_ms, position)
-        self._count = len(numbers) // 2 - len(self._fired)
+        self._count = len(self._near) + sum(map(len, self._far.values())) // 2 - len(self._fired)

@@ -127,3 +127,16 @@ def test_a_pending_timer_that_is_far_away_costs_a_few_bytes() -> None:
         timers.add(NOW + position * 50, position * 200)
     size = sum(sys.getsizeof(bucket) for bucket in timers._far.values())
     assert size / 10_000 < 30
+
+
+def test_after_a_restart_an_earlier_timer_still_comes_first() -> None:
+    timers = Timers()
+    timers.add(NOW + 9000, 1)
+    timers.take_due(NOW + 8999, 10)
+    restored = Timers()
+    restored.restore(timers.snapshot())
+    restored.add(NOW + 2000, 2)
+    due = restored.next_due()
+    assert due is not None
+    assert due <= NOW + 2000
+    assert positions(restored.take_due(NOW + 9000, 10)) == [2, 1]
