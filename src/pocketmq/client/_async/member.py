@@ -274,11 +274,14 @@ class Member:
             span_max=self.options.buffer_span_max,
         )
 
-    async def start_position(self, queue: MessageQueue) -> int:
-        """Where to begin with a queue: the stored position, else as `from_where` says."""
+    async def start_position(self, queue: MessageQueue) -> tuple[int, bool]:
+        """Where to begin with a queue: the stored position and True, else what `from_where` says and False."""
         stored = await self.cursors.load(self.group, queue)
         if stored is not None:
-            return stored
+            return stored, True
+        return await self._first_position(queue), False
+
+    async def _first_position(self, queue: MessageQueue) -> int:
         offsets = self.core.offsets
         where = self.options.from_where
         if where == "first" or queue.topic.startswith(RETRY_PREFIX) or self.assignment.is_newer_than_us(queue):

@@ -119,11 +119,13 @@ class QueueReader:
         member = self._member
         if member.orderly:
             await member.lock(self)
-        position = await member.start_position(self.queue)
+        position, is_stored = await member.start_position(self.queue)
         self.buffer = member.make_buffer(position)
         self._next_offset = position
-        self._stored = None
+        self._stored = position if is_stored else None
         logger.debug("%s reads %s from %d on", member.group, self.queue, position)
+        # A group that was never here has its beginning stored at once: whoever comes next must not begin elsewhere.
+        await self.store(final=False)
 
     async def _step(self) -> None:
         buffer = self.buffer
