@@ -279,7 +279,7 @@ class Log(LogTail):
 
     def record_at(self, position: int) -> memoryview | None:
         """The record that begins at `position`, None when none does or it may not be read yet."""
-        if self._staged:
+        if self._staged and position >= self.written_position:
             self.write_for_reader()
         if not self.min_position <= position < self.readable_position:
             return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from pocketmq.log.disk import sync_folder
 from pocketmq.log.index import Index
 from pocketmq.log.run_writer import STEP_ENTRIES
 from pocketmq.log.segments import Segment
@@ -188,5 +189,7 @@ class Retention:
                 await self._clock.sleep(0)
         await self._index.save_table()
         self._tail.segments.remove(segment)
+        # Before the next one may go: a log with a hole at its beginning would look like a log that lost its end.
+        await sync_folder(self._disk, self._tail.segments.folder)
         for file in files:
             runs.remove(file)
