@@ -11,6 +11,8 @@ Output = Annotated[Literal["table", "json"], Parameter(help="For people or for p
 
 PIPE_COLUMNS = 10_000
 """Where no terminal is, a row is a line, however long."""
+COLUMN_GAP = 2
+FOLDED_COLUMNS_MIN = 24
 
 
 def show(
@@ -23,18 +25,33 @@ def show(
     if not rows:
         print(empty, file=sys.stderr)
         return
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    names = {column: column.replace("_", " ") for column in rows[0]}
+    texts = [{column: plain(row.get(column)) for column in names} for row in rows]
+    widths = {column: max(cell_len(name), *(cell_len(row[column]) for row in texts)) for column, name in names.items()}
+    last = list(names)[-1]
+    # A terminal shows each row as a line, if need be with its last column folded; else each field as a line.
+    console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    needed = sum(widths.values()) + COLUMN_GAP * (len(widths) - 1)
+    if needed > console.width and needed - widths[last] + FOLDED_COLUMNS_MIN > console.width:
+        for number, row in enumerate(texts):
+            if number:
+                print()
+            show_one(row, output)
+        return
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    for column in rows[0]:
+    for column, name in names.items():
         numeric = all(isinstance(row.get(column), int | float) for row in rows)
-        table.add_column(column.replace("_", " "), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+        folding = {"overflow": "fold"} if column == last else {"no_wrap": True}
+        table.add_column(name, justify="right" if numeric else "left", **folding)
+    for row in texts:
         # Text, since strings could hold what rich takes for markup.
-        table.add_row(*(Text(plain(value)) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
+        table.add_row(*map(Text, row.values()))
+    console.print(table)
 
 
 def show_one(fields: Mapping[str, Any], output: Output) -> None:

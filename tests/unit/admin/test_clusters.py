@@ -35,7 +35,8 @@ async def test_a_name_server_that_is_down_is_shown_as_such(server: AsyncEmbedded
 
 async def test_a_broker_that_is_down_is_shown_as_such(admin: Admin, server: AsyncEmbeddedServer) -> None:
     (before,) = (await admin.clusters.status()).brokers
-    await server.broker.stop()
+    assert server.server.broker is not None
+    await server.server.broker.stop()
     for status in (await admin.clusters.status()).brokers:
         assert status.address == before.address
         assert status.error is not None

@@ -53,7 +53,8 @@ async def test_the_queues_of_an_ordered_topic_are_kept_by_the_name_servers(
     admin: Admin, server: AsyncEmbeddedServer
 ) -> None:
     def kept() -> str | None:
-        return server.name_server.kv.get(ORDER_TOPIC_NAMESPACE, "orders")
+        assert server.server.name_server is not None
+        return server.server.name_server.kv.get(ORDER_TOPIC_NAMESPACE, "orders")
 
     await admin.topics.create("orders", queues=4, order=True)
     assert kept() == "broker-a:4"
