@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(None, work_dir=tmp_path) as process:
+    with ServerProcess(None, work_dir=tmp_path, http=True) as process:
         yield process
 
 
@@ -157,16 +157,27 @@ def what_happens(address: str, data: bytes) -> bytes:
         return received
 
 
-@pytest.mark.parametrize("port", ["namesrv", "broker"])
+@pytest.mark.parametrize("port", ["namesrv", "broker", "vip"])
 async def test_garbage_closes_its_connection_and_harms_nobody(server: ServerProcess, port: str) -> None:
-    address = server.namesrv if port == "namesrv" else server.broker
+    address: str = getattr(server, port)
     async with await RawClient.connect(server.broker) as client:
         await client.create_topic("load", 1)
         for number, data in enumerate(GARBAGE.values()):
             assert await asyncio.to_thread(what_happens, address, data) == b""
             assert (await client.send("load", 0, b"fine")).queue_offset == number
     lines = [line for line in server.output.splitlines() if "127.0.0.1" in line and "closed" in line]
-    assert len(lines) >= len(GARBAGE), server.output
+    assert len(lines) == len(GARBAGE), server.output
     assert any("HTTP" in line for line in lines)
     assert any("TLS" in line for line in lines)
+    assert "Traceback" not in server.output
+
+
+async def test_garbage_on_the_http_port_harms_nobody(server: ServerProcess) -> None:
+    async with await RawClient.connect(server.broker) as client:
+        await client.create_topic("load", 1)
+        for number, data in enumerate(GARBAGE.values()):
+            await asyncio.to_thread(what_happens, server.http, data)
+            assert (await client.send("load", 0, b"fine")).queue_offset == number
+    answer = await asyncio.to_thread(what_happens, server.http, b"GET /health/ready HTTP/1.0\r\n\r\n")
+    assert b" 200 " in answer.splitlines()[0]
     assert "Traceback" not in server.output

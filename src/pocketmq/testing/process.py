@@ -11,13 +11,19 @@ Nothing here waits for a fixed time: a server is ready when its ready file says 
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import IO, Self
+
+FIRST_PORT, PORTS = 20_000, 12_000
+"""Where free ports are looked for: below those that systems give to outgoing connections, so that a server that is
+started again finds its own ports free."""
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
@@ -26,12 +32,13 @@ _OUTPUT_SHOWN_BYTES = 4000
 
 
 class ServerProcess:
-    """`python -m pocketmq serve` (or `namesrv`, `broker`) in a process of its own, on free ports.
+    """`python -m pocketmq serve` (or `namesrv`, `broker`) in a process of its own, on ports that stay its own.
 
     Args:
         data_dir: the data directory; None for `--ephemeral`.
         command: `serve`, `namesrv` or `broker`.
         settings: passed as `--set key=value`.
+        http: open the HTTP port, too.
         options: further options, as they are.
         work_dir: where the ready file and the output go; by default beside the data directory.
         environment: added to that of this process.
@@ -45,6 +52,7 @@ class ServerProcess:
         *,
         command: str = "serve",
         settings: Mapping[str, object] | None = None,
+        http: bool = False,
         options: Sequence[str] = (),
         work_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
@@ -68,7 +76,8 @@ class ServerProcess:
         """What the ready file said: pid and addresses."""
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
-        self._ports: dict[str, int] = {"namesrv": 0, "broker": 0}
+        first = free_ports(4)
+        self._ports = {"namesrv": str(first), "broker": str(first + 3), "http": str(first + 2) if http else "off"}
 
     # Where it is.
 
@@ -86,6 +95,17 @@ class ServerProcess:
     def broker(self) -> str:
         """`host:port` of the broker's main port."""
         return self._address("broker")
+
+    @property
+    def vip(self) -> str:
+        """`host:port` of the broker's fast port, two below the main one."""
+        host, _, port = self.broker.rpartition(":")
+        return f"{host}:{int(port) - 2}"
+
+    @property
+    def http(self) -> str:
+        """`host:port` of the HTTP port."""
+        return self._address("http")
 
     @property
     def is_running(self) -> bool:
@@ -107,7 +127,7 @@ class ServerProcess:
     # Its life.
 
     def start(self, *, timeout_s: float = START_TIMEOUT_S) -> Self:
-        """Start it and wait until it serves; after the first time, on the same ports.
+        """Start it and wait until it serves; every time on the same ports.
 
         Raises RuntimeError with the end of its output when it ends or is not ready in time.
         """
@@ -134,11 +154,12 @@ class ServerProcess:
         line = [*self.python, "-m", "pocketmq", self.command, "--ready-file", str(self.ready_file)]
         if self.command != "namesrv":
             line += ["--ephemeral"] if self.data_dir is None else ["--data-dir", str(self.data_dir)]
-            line += ["--broker-port", str(self._ports["broker"])]
+            line += ["--broker-port", self._ports["broker"]]
         if self.command == "namesrv":
-            line += ["--port", str(self._ports["namesrv"])]
+            line += ["--port", self._ports["namesrv"]]
         if self.command == "serve":
-            line += ["--namesrv-port", str(self._ports["namesrv"]), "--grpc-port", "off", "--http-port", "off"]
+            line += ["--namesrv-port", self._ports["namesrv"], "--grpc-port", "off"]
+        line += ["--http-port", self._ports["http"]]
         for key, value in self.settings.items():
             line += ["--set", f"{key}={value}"]
         return line + self.options
@@ -216,9 +237,6 @@ class ServerProcess:
         except (FileNotFoundError, json.JSONDecodeError):
             return False
         self.ready = ready
-        for part in self._ports:
-            if isinstance(address := ready.get(part), str):
-                self._ports[part] = int(address.rpartition(":")[2])
         return True
 
     def _output_end(self) -> str:
@@ -228,3 +246,23 @@ class ServerProcess:
         if self._output is not None:
             self._output.close()
             self._output = None
+
+
+def free_ports(count: int) -> int:
+    """The first of `count` neighbouring ports that nobody uses on 127.0.0.1."""
+    random = Random(f"{os.getpid()} {time.monotonic_ns()}")
+    for _ in range(1000):
+        first = FIRST_PORT + random.randrange(PORTS - count)
+        if all(_is_free(port) for port in range(first, first + count)):
+            return first
+    raise RuntimeError(f"no {count} neighbouring ports are free on 127.0.0.1")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
