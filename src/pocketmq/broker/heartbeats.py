@@ -11,6 +11,7 @@ from pocketmq.broker.membership import ClientConnection
 from pocketmq.model.config import GroupConfig, Subscription, TopicConfig
 from pocketmq.model.errors import PocketMQError, StoreError
 from pocketmq.model.names import retry_topic
+from pocketmq.views.filters import compile_filter
 
 if TYPE_CHECKING:
     from pocketmq.broker.clients import ClientRegistry
@@ -59,7 +60,8 @@ class Heartbeats:
         reason.
 
         Raises:
-            PocketMQError: 29 a group name that cannot be, 2 too many clients; StoreFullError.
+            PocketMQError: 29 a group name that cannot be, 23 a filter that cannot be understood, 2 too many clients;
+                StoreFullError.
         """
         resend = False
         refused: PocketMQError | None = None
@@ -81,6 +83,9 @@ class Heartbeats:
         group = self._topic_service.group_for(consumer.group)
         if group is None:
             return False
+        for subscription in consumer.subscriptions:
+            # Who asks for what cannot be understood gets no share of the queues: others can still consume them.
+            compile_filter(subscription.expression_type, subscription.sub_string)
         self._ensure_retry_topic(group, consumer)
         return self._clients.register_consumer(
             connection,

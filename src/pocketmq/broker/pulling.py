@@ -6,6 +6,7 @@ every protocol asks the same. The records are given as stored: on the wire a mes
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pocketmq.broker.filtering import Filters
 from pocketmq.log.reading import ReadStatus
 from pocketmq.model.config import GroupConfig, Permission, TopicConfig
 from pocketmq.model.errors import PocketMQError
@@ -78,6 +79,7 @@ class Pulling:
         self._cursors = cursors
         self._journal = journal
         self._offsets = offsets
+        self.filters = Filters(settings.broker, log)
         self.positions: dict[tuple[str, str, int], int] = {}
         """(group, topic, queue id) -> the offset that the group will pull next, as far as this broker knows."""
 

@@ -142,18 +142,19 @@ def property_finder(key: bytes) -> Callable[[bytes], bytes | None]:
     entry = key + b"\x01"
     inner_entry = b"\x02" + entry
     entry_length = len(entry)
+    inner_length = len(inner_entry)
 
     def find(properties: bytes) -> bytes | None:
-        before, found, rest = properties.rpartition(inner_entry)
-        if not found:
-            if not properties.startswith(entry):
-                return None
-            rest = properties[entry_length:]
-        value = rest.partition(b"\x02")[0]
-        if value:
-            return value
-        # An empty value does not exist: an earlier one counts.
-        return find(before) if before else None
+        at = properties.rfind(inner_entry)
+        while at >= 0:
+            value = properties[at + inner_length :].partition(b"\x02")[0]
+            if value:
+                return value
+            # An empty value does not exist: an earlier one counts.
+            at = properties.rfind(inner_entry, 0, at)
+        if not properties.startswith(entry):
+            return None
+        return properties[entry_length:].partition(b"\x02")[0] or None
 
     return find
 

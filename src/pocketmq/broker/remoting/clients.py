@@ -5,6 +5,7 @@ connected: GET_CONSUMER_CONNECTION_LIST 203, GET_PRODUCER_CONNECTION_LIST 204, G
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.dispatcher import Answer, Dispatcher
+from pocketmq.broker.filtering import check_served
 from pocketmq.broker.heartbeats import Beat, ConsumerBeat, Heartbeats
 from pocketmq.broker.membership import ConsumerMember, ProducerMember
 from pocketmq.broker.remoting.answers import success, success_body, success_table
@@ -100,12 +101,8 @@ class ClientRequests:
         if not command.body:
             return success(command)
         subscription = decode_body(command.body, CheckClientRequestBody).subscription_data
-        if subscription.expression_type == SQL92 and not self._broker.settings.broker.sql_filter:
-            raise PocketMQError(
-                "The broker does not support consumer to filter message by SQL92: set broker.sql_filter "
-                "(enablePropertyFilter) to true",
-                code=ResponseCode.SYSTEM_ERROR,
-            )
+        if subscription.expression_type == SQL92:
+            check_served(self._broker.settings.broker)
         compile_filter(subscription.expression_type, subscription.sub_string)
         return success(command)
 

@@ -7,7 +7,7 @@ from pocketmq.broker.holds import Held
 from pocketmq.broker.pulling import NOT_FOUND, RETRY_IMMEDIATELY, Pulled
 from pocketmq.model.config import GroupConfig
 from pocketmq.model.errors import PocketMQError
-from pocketmq.views.filters import Accept, compile_filter
+from pocketmq.views.filters import Accept
 from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.command import Command, encode_response_head
 from pocketmq.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
@@ -95,7 +95,7 @@ class PullRequests:
         pulling = self._pulling
         group_config, topic_config = pulling.check(group, topic, queue_id)
         if header.sys_flag & SUBSCRIPTION:
-            accept = compile_filter(header.expression_type, header.subscription)
+            accept = pulling.filters.accept(topic, header.expression_type, header.subscription)
         else:
             accept = self._subscribed(connection, header, group_config)
         pulled = pulling.take_reset(group, topic, queue_id)
@@ -139,7 +139,7 @@ class PullRequests:
     def _subscribed(
         self, connection: "RemotingConnection", header: PullMessageRequestHeader, group_config: GroupConfig
     ) -> Accept | None:
-        """The filter that the consumer's heartbeat asked for. Raises PocketMQError 24, 25, 16."""
+        """The filter that the consumer's heartbeat asked for. Raises PocketMQError 24, 25, 16, 1, 23."""
         group = header.consumer_group
         members = self._broker.clients.group(group)
         if members is None:
@@ -165,7 +165,7 @@ class PullRequests:
                 f"{group}, the request has {header.sub_version}",
                 code=ResponseCode.SUBSCRIPTION_NOT_LATEST,
             )
-        return compile_filter(subscription.expression_type, subscription.sub_string)
+        return self._pulling.filters.accept(header.topic, subscription.expression_type, subscription.sub_string)
 
     def _answer(
         self,

@@ -27,4 +27,4 @@ def _excerpt(expression: str, at: int) -> str:
     start, end = max(0, at - _EXCERPT_CHARS), at + _EXCERPT_CHARS
     before = ("..." if start else "") + expression[start:at]
     after = expression[at:end] + ("..." if end < len(expression) else "")
-    return " ".join(f"{before}>>>{after}".split())
+    return " ".join(f"{before}[here]{after}".split())

@@ -151,7 +151,7 @@ class _Parser:
         high = self._signed()
         for node in (operand, low, high):
             self._check_order(node)
-        if isinstance(low, Literal) and isinstance(high, Literal):
+        if isinstance(low, Literal) and isinstance(high, Literal) and not negated:
             assert isinstance(low.value, int | float)
             assert isinstance(high.value, int | float)
             if low.value > high.value:
@@ -251,8 +251,8 @@ class _Parser:
         for node in (left, right):
             if isinstance(node, Literal) and node.value is None:
                 raise self._error(node.at, "nothing is equal to NULL; write IS NULL or IS NOT NULL")
-        constants = isinstance(left, Literal) and isinstance(right, Literal)
-        if constants and isinstance(left.value, bool) and not isinstance(right.value, bool):
+        left_is_truth = isinstance(left, Literal) and isinstance(left.value, bool)
+        if left_is_truth and isinstance(right, Literal) and not isinstance(right.value, bool):
             raise self._error(right.at, "TRUE and FALSE cannot be compared with this value")
 
     def _check_order(self, node: Node) -> None:
