@@ -72,6 +72,7 @@ def lint() -> int:
         [BIN / "mypy"],
         [BIN / "lint-imports"],
         [BIN / "python", "scripts/generate_sync.py", "--check"],
+        [BIN / "python", "scripts/generate_settings_doc.py", "--check"],
     ]
     results = [run(check) for check in checks]
     return next((result for result in results if result), 0)

@@ -49,6 +49,8 @@ def send(
 
     Parameters
     ----------
+    topic
+        Where to; it is created when it is missing.
     size
         Bytes of a body.
     count
