@@ -29,6 +29,7 @@ from pocketmq.broker.pulling import Pulling
 from pocketmq.broker.queries import Queries
 from pocketmq.broker.registration import Registration
 from pocketmq.broker.remoting.clients import send_notice
+from pocketmq.broker.remoting.transactions import CheckSender, ready
 from pocketmq.broker.retry import Retry
 from pocketmq.broker.sending import Sending
 from pocketmq.broker.snapshots import Snapshots
@@ -36,6 +37,9 @@ from pocketmq.broker.startup import create_system_topics, import_or_infer, open_
 from pocketmq.broker.statistics import Statistics
 from pocketmq.broker.timers import TimerService
 from pocketmq.broker.topics import TopicService
+from pocketmq.broker.transaction_checks import TransactionChecks
+from pocketmq.broker.transaction_upkeep import TransactionUpkeep
+from pocketmq.broker.transactions import TransactionService
 from pocketmq.log.recovery import Progress
 from pocketmq.log.snapshots import SnapshotStore
 from pocketmq.model.seams import Clock, Disk, Network
@@ -47,6 +51,7 @@ from pocketmq.views.groups import GroupTable
 from pocketmq.views.journal import Entry, TopicDelete, TopicPut
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
+from pocketmq.views.transactions import Transactions
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +68,7 @@ REMOTING_MODULES = (
     "assignment",
     "admin",
     "relay",
+    "transactions",
 )
 """Modules of `pocketmq.broker.remoting`; each has `register(dispatcher, broker)`."""
 
@@ -95,6 +101,7 @@ class Broker:
         self.groups = GroupTable()
         self.cursors = Cursors()
         self.timers = Timers()
+        self.transactions = Transactions()
         self.statistics = Statistics(clock)
         self.clients = ClientRegistry(clock, expire_s=settings.broker.client_expire_s)
         self.locks = QueueLocks(settings.broker.queue_lock_s)
@@ -127,6 +134,7 @@ class Broker:
             self.statistics.start()
             self._run(self._snapshot_regularly)
             self._run(self._keep_house)
+            self._run(self.transaction_checks.check_regularly)
             await self.registration.start(self.port)
         except BaseException:
             await self.stop()
@@ -172,6 +180,7 @@ class Broker:
             groups=self.groups,
             cursors=self.cursors,
             timers=self.timers,
+            transactions=self.transactions,
             cursor_lag_s=settings.broker.cursor_lag_s,
         )
         self.snapshots = Snapshots(
@@ -180,6 +189,7 @@ class Broker:
             groups=self.groups,
             cursors=self.cursors,
             timers=self.timers,
+            transactions=self.transactions,
         )
         self.log = await open_log(
             self.disk,
@@ -188,11 +198,13 @@ class Broker:
             self.snapshots,
             self.journal,
             self.timers,
+            self.transactions,
             self.levels,
             self._progress,
         )
         self.journal.attach(self.log)
         self._compose()
+        await self.transaction_upkeep.mark_copies(self.snapshots.position)
         import_or_infer(self)
         create_system_topics(self)
 
@@ -203,6 +215,22 @@ class Broker:
             settings.broker, self.clock, self.journal, log, topics=self.topics, groups=self.groups
         )
         self.delivery = TimerService(self.clock, log, self.journal, self.timers, self.levels)
+        self.transaction_service = TransactionService(
+            settings.broker, self.clock, log, self.transactions, statistics=self.statistics, levels=self.levels
+        )
+        self.transaction_upkeep = TransactionUpkeep(
+            self.clock, log, self.journal, self.transactions, self.transaction_service
+        )
+        self.transaction_checks = TransactionChecks(
+            settings.broker,
+            self.clock,
+            self.journal,
+            self.transactions,
+            self.transaction_service,
+            self.clients,
+            ready=ready,
+            send=CheckSender(settings.broker.name).send,
+        )
         self.offsets = Offsets(
             log,
             topics=self.topics,
@@ -226,6 +254,7 @@ class Broker:
             topics=self.topics,
             topic_service=self.topic_service,
             timers=self.delivery,
+            transactions=self.transaction_service,
             statistics=self.statistics,
             group_holds_locks=lambda group: self.locks.group_holds_locks(group, self.clock.monotonic()),
         )
@@ -297,6 +326,7 @@ class Broker:
     async def _before_delete(self, start: int, end: int) -> None:
         """The log is about to delete [start, end): keep what still lives there."""
         self.delivery.carry_forward(start, end)
+        self.transaction_upkeep.carry_forward(start, end)
         # What the journal says there must be in a stored state, since it cannot be replayed any more.
         if self.snapshots.position < end:
             await self.snapshots.save(self.log)

@@ -57,6 +57,7 @@ class AnswerGate:
         """The log dropped what was staged (a journal entry had to be written in the middle of a batch)."""
         self._undone = len(self.admitted)
         self._failure = error
+        self._sending.drop_staged()
 
     def end_batch(self, connection: "RemotingConnection") -> None:
         """Write the log, then let the answers go."""

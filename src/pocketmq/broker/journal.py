@@ -19,6 +19,7 @@ from pocketmq.views.groups import GroupTable
 from pocketmq.views.journal import Cursor, CursorsCommitted, Entry, decode_entries, encode_entries
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
+from pocketmq.views.transactions import Transactions
 from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ class Journal:
         groups: GroupTable,
         cursors: Cursors,
         timers: Timers,
+        transactions: Transactions,
         cursor_lag_s: float,
     ) -> None:
         self._clock = clock
-        self._views = (topics, groups, cursors, timers)
+        self._views = (topics, groups, cursors, timers, transactions)
         self._cursors = cursors
         self._cursor_lag_s = cursor_lag_s
         self._log: Log | None = None

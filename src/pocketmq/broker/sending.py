@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from pocketmq.broker.delays import plan_delay
 from pocketmq.broker.origins import Origin
+from pocketmq.broker.transactions import is_half
 from pocketmq.model.config import Permission, TopicConfig
 from pocketmq.model.errors import BodyError, MessageTooLargeError, PocketMQError, StoreError
 from pocketmq.model.hashing import java_string_hash, tag_code
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pocketmq.broker.statistics import Statistics
     from pocketmq.broker.timers import TimerService
     from pocketmq.broker.topics import TopicService
+    from pocketmq.broker.transactions import TransactionService
     from pocketmq.log.log import Log
     from pocketmq.log.queues import LogQueue
     from pocketmq.model.seams import Clock
@@ -47,6 +49,8 @@ UNIQUE_KEY_MARK = PropertyKey.UNIQUE_KEY + "\x01"
 TAGS_MARK = PropertyKey.TAGS + "\x01"
 TAGS_MARK_BYTES = TAGS_MARK.encode()
 TARGETS_MAX = 100_000
+NO_TRANSACTION = ~SysFlag.TRANSACTION_MASK
+"""Bits of a sys flag that a client may set; what a record is in a transaction is for the broker to say."""
 
 Stored = tuple[int, int, int, bytes]
 """What was appended: queue id as asked for, offset in the queue it was written to, log position, unique key."""
@@ -78,6 +82,7 @@ class Sending:
         topics: "TopicTable",
         topic_service: "TopicService",
         timers: "TimerService",
+        transactions: "TransactionService",
         statistics: "Statistics",
         group_holds_locks: Callable[[str], bool],
     ) -> None:
@@ -88,6 +93,7 @@ class Sending:
         self._topics = topics
         self._topic_service = topic_service
         self._timers = timers
+        self._transactions = transactions
         self._statistics = statistics
         self._unique_keys = UniqueKeys(bytes(4), os.getpid(), random.getrandbits(32))
         self._group_holds_locks = group_holds_locks
@@ -180,7 +186,7 @@ class Sending:
             body,
             encoded,
             flag,
-            sys_flag | origin.host_flags,
+            sys_flag & NO_TRANSACTION | origin.host_flags,
             born_timestamp,
             origin.born_host,
             origin.store_host,
@@ -215,16 +221,15 @@ class Sending:
             )
         if config.topic_filter_type == "MULTI_TAG":
             sys_flag |= SysFlag.MULTI_TAGS
+        if "TRAN_MSG" in text and is_half(target.topic, text, reconsume_times):
+            return self._transactions.send_half(
+                target.topic, queue_id, body, text, origin, flag, sys_flag, born_timestamp, reconsume_times
+            )
         properties = decode_properties(text)
         topic, stored_queue_id, due_ms = target.topic, queue_id, None
         if topic.startswith(RETRY_PREFIX):
             topic, stored_queue_id = self._retry_or_dead_letter(
                 target, queue_id, properties, reconsume_times, max_reconsume_times
-            )
-        if properties.get(PropertyKey.TRANSACTION_PREPARED, "").lower() == "true":
-            raise PocketMQError(
-                "this broker takes no transactional messages yet; send them without a transaction",
-                code=ResponseCode.NO_PERMISSION,
             )
         properties.pop(PropertyKey.POP_CHECK_POINT, None)
         now = self._clock.time_ms()
@@ -253,7 +258,7 @@ class Sending:
             body,
             encoded,
             flag,
-            sys_flag | origin.host_flags,
+            sys_flag & NO_TRANSACTION | origin.host_flags,
             born_timestamp,
             origin.born_host,
             origin.store_host,
@@ -347,7 +352,7 @@ class Sending:
         positions = self._log.append_batch(
             queue,
             coded,
-            sys_flag | origin.host_flags,
+            sys_flag & NO_TRANSACTION | origin.host_flags,
             born_timestamp,
             origin.born_host,
             origin.store_host,
@@ -359,12 +364,22 @@ class Sending:
 
     def flush(self) -> None:
         """Write what is staged, so that readers see it. Raises StoreFullError, and then nothing of it exists."""
+        transactions = self._transactions
         try:
+            if transactions.busy:
+                transactions.append_marks()
             self._log.write()
         except StoreError:
-            self._timers.drop_staged()
+            self.drop_staged()
             raise
         self._timers.commit_staged()
+        if transactions.busy:
+            transactions.commit_staged()
+
+    def drop_staged(self) -> None:
+        """The log lost what was staged: nothing of it happened."""
+        self._timers.drop_staged()
+        self._transactions.drop_staged()
 
     # -- topics ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from pocketmq.views.cursors import Cursors
 from pocketmq.views.groups import GroupTable
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
+from pocketmq.views.transactions import Transactions
 
 if TYPE_CHECKING:
     from pocketmq.log.log import Log
@@ -28,6 +29,8 @@ class _State(msgspec.Struct, array_like=True):
     groups: bytes
     cursors: bytes
     timers: bytes
+    transactions: bytes = b""
+    """Empty in what was stored by a version that knew no transactions."""
 
 
 _decoder = msgspec.msgpack.Decoder(_State)
@@ -37,13 +40,21 @@ class Snapshots:
     """All views of a broker, as one file."""
 
     def __init__(
-        self, store: "SnapshotStore", *, topics: TopicTable, groups: GroupTable, cursors: Cursors, timers: Timers
+        self,
+        store: "SnapshotStore",
+        *,
+        topics: TopicTable,
+        groups: GroupTable,
+        cursors: Cursors,
+        timers: Timers,
+        transactions: Transactions,
     ) -> None:
         self._store = store
         self._topics = topics
         self._groups = groups
         self._cursors = cursors
         self._timers = timers
+        self._transactions = transactions
         self.position = 0
         """The log position that the newest stored snapshot covers."""
 
@@ -59,6 +70,8 @@ class Snapshots:
             self._groups.restore(state.groups)
             self._cursors.restore(state.cursors)
             self._timers.restore(state.timers)
+            if state.transactions:
+                self._transactions.restore(state.transactions)
         except (msgspec.MsgspecError, ValueError) as error:
             logger.error("the stored views cannot be read (%s); they are rebuilt from the whole log", error)
             self.clear()
@@ -72,6 +85,7 @@ class Snapshots:
         self._groups.restore(GroupTable().snapshot())
         self._cursors.restore(Cursors().snapshot())
         self._timers.restore(Timers().snapshot())
+        self._transactions.restore(Transactions().snapshot())
         self.position = 0
 
     async def save(self, log: "Log") -> None:
@@ -80,7 +94,11 @@ class Snapshots:
         if position == self.position:
             return
         state = _State(
-            self._topics.snapshot(), self._groups.snapshot(), self._cursors.snapshot(), self._timers.snapshot()
+            self._topics.snapshot(),
+            self._groups.snapshot(),
+            self._cursors.snapshot(),
+            self._timers.snapshot(),
+            self._transactions.snapshot(),
         )
         payload = msgspec.msgpack.encode(state)
         if not await log.wait_durable(position, force=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from pocketmq.broker.java_config import delivered_positions, import_entries, infer_topics
 from pocketmq.broker.timers import fold_record
+from pocketmq.broker.transactions import CHECKS_GROUP, fold_transaction_record
 from pocketmq.log.log import Log
 from pocketmq.log.recovery import Progress
 from pocketmq.log.scanner import ReplayedRecord
@@ -26,7 +27,7 @@ from pocketmq.model.names import (
     TIMER_TOPIC,
     TRACE_TOPIC,
 )
-from pocketmq.views.journal import Entry, TimersFired, TopicPut
+from pocketmq.views.journal import CursorReset, Entry, HalvesEnded, TimersFired, TopicPut
 
 if TYPE_CHECKING:
     from pocketmq.broker.broker import Broker
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
     from pocketmq.model.seams import Clock, Disk
     from pocketmq.model.settings import StoreSettings
     from pocketmq.views.timers import Timers
+    from pocketmq.views.transactions import Transactions
 
 logger = logging.getLogger(__name__)
 
-REPLAYED_TOPICS = frozenset({JOURNAL_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC})
+TRANSACTION_TOPICS = frozenset({HALF_TOPIC, HALF_OP_TOPIC, CHECK_MAX_TOPIC})
+REPLAYED_TOPICS = TRANSACTION_TOPICS | {JOURNAL_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC}
 BENCHMARK_QUEUES = 1024
 CLUSTER_QUEUES = 16
 
@@ -50,6 +53,7 @@ async def open_log(
     snapshots: "Snapshots",
     journal: "Journal",
     timers: "Timers",
+    transactions: "Transactions",
     levels: Sequence[int],
     progress: Callable[[Progress], None] | None,
 ) -> Log:
@@ -68,6 +72,9 @@ async def open_log(
                 if not settings.accept_damage:
                     raise StoreCorruptError(message, cause=error) from error
                 logger.error("%s; what it says is left out", message)
+            return
+        if replayed.topic in TRANSACTION_TOPICS:
+            fold_transaction_record(transactions, record)
             return
         fold_record(
             timers,
@@ -100,7 +107,8 @@ def import_or_infer(broker: "Broker") -> None:
     if not len(broker.topics) and broker.log.queue(JOURNAL_TOPIC, 0) is None:
         entries = import_entries(broker.disk, data_dir, now)
         if entries:
-            broker.journal.write(entries)
+            outdated = broker.transaction_upkeep.outdated(max(map(_offset_of_checks, entries)))
+            broker.journal.write([HalvesEnded(outdated), *entries] if outdated else entries)
             logger.info("took over %d settings and cursors of a RocketMQ broker from %s/config", len(entries), data_dir)
         delivered = set(delivered_positions(broker.disk, data_dir, broker.log))
         fired = [position for _, position in broker.timers.pending() if position in delivered]
@@ -109,6 +117,15 @@ def import_or_infer(broker: "Broker") -> None:
     inferred = infer_topics(broker.log, broker.topics, now)
     if inferred:
         broker.journal.write(inferred)
+
+
+def _offset_of_checks(entry: Entry) -> int:
+    """How far the broker before had come in the half topic, when the entry says that; else 0."""
+    if isinstance(entry, CursorReset):
+        cursor = entry.cursor
+        if (cursor.group, cursor.topic, cursor.queue_id) == (CHECKS_GROUP, HALF_TOPIC, 0):
+            return cursor.offset
+    return 0
 
 
 def create_system_topics(broker: "Broker") -> None:

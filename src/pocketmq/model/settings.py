@@ -88,6 +88,40 @@ class BrokerSettings(msgspec.Struct, kw_only=True):
             doc="Longest time before a one-way cursor commit is in the log.",
         ),
     ] = 1.0
+    transaction_timeout_s: Annotated[
+        float,
+        Setting(
+            java="transactionTimeOut",
+            unit="s",
+            dynamic=True,
+            doc="How old an open transaction must be before its producers are asked about it.",
+        ),
+    ] = 6.0
+    transaction_check_interval_s: Annotated[
+        float,
+        Setting(
+            java="transactionCheckInterval",
+            unit="s",
+            dynamic=True,
+            doc="How often producers are asked about open transactions.",
+        ),
+    ] = 30.0
+    transaction_checks_max: Annotated[
+        int,
+        Setting(
+            java="transactionCheckMax",
+            unit="checks",
+            dynamic=True,
+            doc="A transaction asked about so often is given up: its message goes to TRANS_CHECK_MAX_TIME_TOPIC.",
+        ),
+    ] = 15
+    transaction_age_max_s: Annotated[
+        float,
+        Setting(unit="s", dynamic=True, doc="A transaction open for this long is given up, whoever was asked."),
+    ] = 40 * 86_400.0
+    reject_transactions: Annotated[
+        bool, Setting(java="rejectTransactionMessage", dynamic=True, doc="Take no transactional messages.")
+    ] = False
     sql_filter: Annotated[bool, Setting(java="enablePropertyFilter", dynamic=True, doc="Accept SQL92 filters.")] = True
     broadcast: Annotated[bool, Setting(java="consumeBroadcastEnable", doc="Allow broadcasting consumers.")] = True
 

@@ -52,6 +52,11 @@ class Requester:
         """True once the connection is closed or about to be; nothing can be written then."""
         return self._closing
 
+    @property
+    def congested(self) -> bool:
+        """True while the peer does not read as fast as we write: what can wait should."""
+        return self._paused
+
     def write(self, data: Buffer) -> None:
         """Send one frame."""
         raise NotImplementedError

@@ -26,7 +26,6 @@ REFUSED_UNLESS: dict[str, tuple[frozenset[str], str]] = {
         (("storeType",), ("default",), "the log is kept in files only"),
         (("messageStorePlugIn",), ("",), "there are no store plug-ins"),
         (("enableMultiDispatch", "enableLmq"), ("false",), "there are no light message queues"),
-        (("rejectTransactionMessage",), ("false",), "transactional messages would be taken all the same"),
     )
     for name in names
 }
@@ -139,9 +138,9 @@ HARMLESS_JAVA_NAMES = frozenset(
     timerRocksDBRollIntervalHours timerRocksDBRollMaxTps timerRocksDBRollRangeHours timerRocksDBStopScan
     timerRocksDBTimeExpiredMaxTps timerRollWindowSlot timerSkipUnknownError timerStopDequeue timerStopEnqueue
     timerWarmEnable timerWheelEnable timerWheelSnapshotFlush timerWheelSnapshotIntervalMs topicQueueLockNum
-    traceTopicEnable transactionCheckInterval transactionCheckMax transactionCheckRocksdbCoreThreads
+    traceTopicEnable transactionCheckRocksdbCoreThreads
     transactionCheckRocksdbMaxThreads transactionCheckRocksdbQueueCapacity transactionMetricFlushInterval
-    transactionOpBatchInterval transactionOpMsgMaxSize transactionTimeOut transferMsgByHeap
+    transactionOpBatchInterval transactionOpMsgMaxSize transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize transRocksDBEnable transWriteOriginTransHalfEnable
     travelCqFileNumWhenGetMessage unRegisterBrokerQueueCapacity updateNameServerAddrPeriod useABSLock
     useEpollNativeSelector useMessageFilterForNotification usePIDColdCtrStrategy useReentrantLockWhenPutMessage

@@ -122,9 +122,7 @@ class Transactions:
             self.move(former, position, queue_offset)
         elif known_offset == queue_offset or known_offset < self._first_offset:
             self._put(
-                Half(
-                    position, queue_offset, known_position, known_offset, store_timestamp, immunity_of(properties)
-                )
+                Half(position, queue_offset, known_position, known_offset, store_timestamp, immunity_of(properties))
             )
         # Else the first one has ended, and this one with it.
 

@@ -184,13 +184,6 @@ async def test_properties_with_a_nul_are_refused(peer) -> None:
     assert (await peer.send(properties={"UNIQ_KEY": "K", "x": "a\0b"})).code == 13
 
 
-async def test_transactional_messages_are_refused_for_now(peer) -> None:
-    answer = await peer.send(properties={"UNIQ_KEY": "K", "TRAN_MSG": "true", "PGROUP": "producers"})
-    assert answer.code == 16
-    assert "transaction" in answer.remark
-    assert (await peer.send(properties={"UNIQ_KEY": "K", "TRAN_MSG": "false"})).code == 0
-
-
 async def test_a_missing_header_field_is_named(peer) -> None:
     answer = await peer.ask(RequestCode.SEND_MESSAGE_V2, {"a": "producers", "b": "orders"}, b"x")
     assert answer.code == 1
