@@ -32,6 +32,6 @@ def test_restart_in_the_middle(
         server.start()
         run.say("the server is back")
     played = run.finish()
-    report = played.reports.get("restart", {"ok": False, "detail": f"no report; errors:\n{played.errors}"})
+    report = played.reports.get("special", {"ok": False, "detail": f"no report; errors:\n{played.errors}"})
     assert report["ok"], report["detail"]
     server.stop()

@@ -68,7 +68,7 @@ func chosen(names []string) []scenario {
 		return scenarios()
 	}
 	if len(names) == 1 && names[0] == "restart" {
-		return []scenario{{"restart", restart}}
+		return []scenario{{"special", restart}}
 	}
 	var result []scenario
 	for _, name := range names {
