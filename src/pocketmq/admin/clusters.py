@@ -164,4 +164,5 @@ def _whole(text: str | None) -> int | None:
 
 def _first_rate(text: str | None) -> float | None:
     """Brokers tell the rates of 10 s, 1 min and 10 min, with blanks between."""
-    return _number(text.split()[0]) if text and text.split() else None
+    rate = _number(text.split()[0]) if text and text.split() else None
+    return None if rate is None else round(rate, 3)
