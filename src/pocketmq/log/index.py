@@ -31,7 +31,8 @@ from pocketmq.log.run_writer import (
     sorted_keys,
 )
 from pocketmq.log.snapshots import SnapshotStore
-from pocketmq.log.tail import NOWHERE, LogTail
+from pocketmq.log.staging import NOWHERE
+from pocketmq.log.tail import LogTail
 from pocketmq.model.errors import StoreError
 from pocketmq.model.seams import Clock, Disk
 

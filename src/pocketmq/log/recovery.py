@@ -4,74 +4,31 @@ Theory of operation.
 1. Runs are loaded by their headers; stretches that no run covers are made again from the log. The table of queues says
    where each queue stood; the directories of newer runs bring it up to `covered`.
 2. The log is read from `covered` on. It ends at the first position where no valid record begins.
-3. What lies behind that end decides what it is. Nothing, or a little of what was being written when the power went:
-   the tail is torn. It is cut: everything behind the end becomes zeros (so that no stale record can ever be taken for a
-   new one) and is reported; if there were whole records in it, the bytes are kept in `cut/`. But if the end lies before
-   a position that is known to have been durable (a run or a stored view covers it), or valid records go on for longer
-   than an unfinished write can reach, then something was damaged later, and what was acknowledged is lost. That is
-   an error which names the position and the loss. With `store.accept_damage` the damaged part is left out, and
-   reported.
+3. What lies behind that end is a torn tail, which is cut, or damage, which is an error: see `pocketmq.log.end_of_log`.
 4. Records of the topics that the views are folded from are given to them again, from the position that they cover.
 """
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
 
+from pocketmq.log.end_of_log import HOW_TO_ACCEPT, EndOfLog, missing
 from pocketmq.log.index import TABLE, Index
 from pocketmq.log.queue_table import load_table
 from pocketmq.log.queues import UNIT, LogQueue, QueueTable
-from pocketmq.log.rebuild import next_valid, rebuild_run
+from pocketmq.log.rebuild import rebuild_run
+from pocketmq.log.report import Damage, Progress, RecoveryReport
 from pocketmq.log.run_format import Run
 from pocketmq.log.run_store import RunFile, RunStore
 from pocketmq.log.scanner import Replay, ReplayedRecord, ScanEnd, Scanner, Stop, check_record
-from pocketmq.log.segments import Segment, Segments, position_name
+from pocketmq.log.segments import Segment, Segments
 from pocketmq.log.snapshots import SnapshotStore
 from pocketmq.log.tail import LogTail
 from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.seams import Clock, Disk
 
+__all__ = ["Progress", "Recovery", "RecoveryReport"]
+
 YIELD_BYTES = 4 * 1024 * 1024
 """How much is read before other tasks get a turn."""
-
-_TORN_LOOK_BYTES = 1024 * 1024
-"""So much behind the end of the log is looked at for something that was cut off."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far the start has come."""
-
-    phase: str
-    done_bytes: int
-    total_bytes: int
-
-
-@dataclass(slots=True)
-class Damage:
-    """A part of the log, `[position, end)`, that holds no valid records although valid ones follow."""
-
-    position: int
-    end: int
-    reason: str
-
-
-@dataclass(slots=True)
-class RecoveryReport:
-    """What was found at the start."""
-
-    scanned_bytes: int = 0
-    scanned_records: int = 0
-    rebuilt_bytes: int = 0
-    """Log read to make runs again that were missing or damaged."""
-    cut_position: int | None = None
-    """Where a torn tail was cut; None when the log ended cleanly."""
-    cut_reason: str = ""
-    cut_records: int = 0
-    """Whole records behind the cut: they are no longer in the log."""
-    cut_file: str | None = None
-    """Where they are kept."""
-    damages: list[Damage] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 class Recovery:
@@ -95,7 +52,6 @@ class Recovery:
         self.report = RecoveryReport()
         self._disk = disk
         self._clock = clock
-        self._cut_folder = f"{root}/cut"
         self._tail = tail
         self._index = index
         self._segments: Segments = tail.segments
@@ -103,9 +59,17 @@ class Recovery:
         self._replay_from = replay_from
         self._replay_topics = replay_topics
         self._progress = progress
-        self._torn_bytes_max = torn_bytes_max
         self._accept_damage = accept_damage
         self._index_waits = False
+        self._end_of_log = EndOfLog(
+            disk,
+            clock,
+            root,
+            tail.segments,
+            self.report,
+            torn_bytes_max=torn_bytes_max,
+            accept_damage=accept_damage,
+        )
         self._reported_bytes = 0
 
     async def run(self, runs: RunStore, tables: SnapshotStore) -> int:
@@ -116,12 +80,13 @@ class Recovery:
         self._check_reaches(covered, "the index")
         self._index.start_at(covered)
         self._tail.written_position = self._tail.max_position = covered
+        self._tail.last_timestamp = runs.files[-1].last_timestamp if runs.files else 0
         await self._replay_covered(runs, covered)
         end = await self._scan(covered)
-        self._set_stranded_aside(end)
+        self._end_of_log.set_stranded_aside(end)
         self._clamp(self._tail.queues)
         if end < self._replay_from:
-            raise StoreCorruptError(_missing(end, self._replay_from, "the stored views"))
+            raise StoreCorruptError(missing(end, self._replay_from, "the stored views"))
         return end
 
     # -- the index ----------------------------------------------------------------------------------------------
@@ -184,12 +149,12 @@ class Recovery:
         while position < end:
             segment = self._segments.find(position)
             if segment is None:
-                raise StoreCorruptError(_missing(position, end, "the index"))
+                raise StoreCorruptError(missing(position, end, "the index"))
             stop = min(end, segment.end)
             self._show("making the index again", position - start, end - start)
             damages = await rebuild_run(self._disk, self._clock, self._segments, runs, position, stop)
             if damages and not self._accept_damage:
-                raise StoreCorruptError(f"the log is damaged at {damages[0]}. {_HOW_TO_ACCEPT}")
+                raise StoreCorruptError(f"the log is damaged at {damages[0]}. {HOW_TO_ACCEPT}")
             self.report.notes += damages
             self.report.rebuilt_bytes += stop - position
             position = stop
@@ -204,7 +169,7 @@ class Recovery:
             return
         else:
             end = 0
-        raise StoreCorruptError(_missing(end, position, what))
+        raise StoreCorruptError(missing(end, position, what))
 
     @staticmethod
     def _clamp(queues: QueueTable) -> None:
@@ -238,7 +203,7 @@ class Recovery:
         if isinstance(record, ScanEnd):
             message = f"the record at position {position}, which the views need, is damaged: {record.reason}"
             if not self._accept_damage:
-                raise StoreCorruptError(f"{message}. {_HOW_TO_ACCEPT}")
+                raise StoreCorruptError(f"{message}. {HOW_TO_ACCEPT}")
             self.report.damages.append(Damage(position, position, record.reason))
             return
         self._replay(ReplayedRecord(queue.topic, position, record))
@@ -268,7 +233,8 @@ class Recovery:
                 if self._segments.find(position) is not None:
                     await self._write_run()
             else:
-                resumed = await self._judge(segment, end)
+                durable = max(self._replay_from, self._index.covered)
+                resumed = await self._end_of_log.judge(segment, end, durable=durable)
                 if resumed is None:
                     break
                 position = resumed
@@ -312,152 +278,6 @@ class Recovery:
     def _show(self, phase: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(Progress(phase, done, total))
-
-    # -- the end of the log -------------------------------------------------------------------------------------
-
-    def _set_stranded_aside(self, end: int) -> None:
-        """Files behind a missing one: written, but not durable when the power went; or the missing one was lost."""
-        stranded = self._segments.stranded
-        if not stranded:
-            return
-        segments = [self._segments.read_stranded(start) for start in stranded]
-        last = max(
-            (segment.start for segment in segments if next_valid(segment, segment.start) is not None), default=end
-        )
-        if last - end > self._torn_bytes_max:
-            raise StoreCorruptError(
-                f"the log has no bytes between {end} and {stranded[0]}: {self._segments.folder}/"
-                f"{position_name(end)} is missing or was cut, although later files hold messages. {_HOW_TO_ACCEPT}"
-            )
-        for segment in segments:
-            self._set_aside(segment)
-        self._disk.sync_folder(self._segments.folder)
-        self._segments.stranded = []
-
-    def _set_aside(self, segment: Segment) -> None:
-        """Take a file out of the log; it is kept in `cut/` when there are whole records in it."""
-        useful = next_valid(segment, segment.start) is not None
-        if segment.file is not None:
-            segment.file.close()
-        if useful:
-            self._disk.make_folder(self._cut_folder)
-            self.report.cut_file = f"{self._cut_folder}/{position_name(segment.start)}"
-            self._disk.rename(segment.path, self.report.cut_file)
-            self._disk.sync_folder(self._cut_folder)
-        else:
-            self._disk.remove(segment.path)
-
-    async def _judge(self, segment: Segment, end: ScanEnd) -> int | None:
-        """No valid record begins at `end`: cut the log there and return None, or return where it goes on."""
-        reason = end.reason or "zeros"
-        following = await self._records_behind(segment, end.position)
-        durable = max(self._replay_from, self._index.covered)
-        is_tail = end.position >= durable and (
-            following is None or following.last_position - end.position <= self._torn_bytes_max
-        )
-        if is_tail or following is None:
-            if end.position < durable:
-                raise StoreCorruptError(_missing(end.position, durable, "the stored views"))
-            self._cut(segment, end, following, reason)
-            return None
-        damage = Damage(end.position, following.first_position, reason)
-        message = (
-            f"the log is damaged at position {damage.position} (byte {damage.position - segment.start} of "
-            f"{segment.path}: {reason}), although {following.count} valid records follow from position {damage.end} "
-            f"on. What is between, {damage.end - damage.position} bytes, cannot be read"
-        )
-        if not self._accept_damage:
-            raise StoreCorruptError(f"{message}. {_HOW_TO_ACCEPT}")
-        self.report.damages.append(damage)
-        self.report.notes.append(message)
-        return damage.end
-
-    def _cut(self, segment: Segment, end: ScanEnd, following: "_Following | None", reason: str) -> None:
-        """End the log at `end`: zeros behind it, no later segments."""
-        if following is not None:
-            try:
-                self._keep(segment, end.position, min(following.end, segment.end))
-            except OSError as error:
-                self.report.notes.append(f"the records behind the cut could not be kept: {error}")
-            self.report.cut_records = following.count
-        assert segment.file is not None and segment.view is not None
-        offset = end.position - segment.start
-        if following is not None or any(bytes(segment.view[offset : offset + _TORN_LOOK_BYTES]).strip(b"\0")):
-            self.report.cut_position = end.position
-            self.report.cut_reason = reason
-        segment.file.clear_from(offset)
-        self._disk.sync_now(segment.file)
-        if self._segments[-1] is not segment:
-            while self._segments[-1] is not segment:
-                last = self._segments.find(self._segments[-1].start)
-                assert last is not None
-                self._set_aside(Segment(last.path, last.start, self._disk.open(last.path)))
-                self._segments.remove(last)
-            self._disk.sync_folder(self._segments.folder)
-
-    def _keep(self, segment: Segment, start: int, end: int) -> None:
-        """Keep the bytes `[start, end)` of a segment, which are cut, in a file of their own."""
-        if start >= end:
-            return
-        assert segment.view is not None
-        self._disk.make_folder(self._cut_folder)
-        path = f"{self._cut_folder}/{position_name(start)}"
-        self._disk.remove(path)
-        file = self._disk.open(path, create_size=end - start)
-        file.write_at(0, segment.view[start - segment.start : end - segment.start])
-        self._disk.sync_now(file)
-        file.close()
-        self._disk.sync_folder(self._cut_folder)
-        self.report.cut_file = path
-
-    async def _records_behind(self, segment: Segment, position: int) -> "_Following | None":
-        """The valid records behind a position where none begins, or None when there are none."""
-        found: _Following | None = None
-        current: Segment | None = segment
-        while current is not None:
-            at = next_valid(current, position)
-            while at is not None:
-                record = check_record(current, at)
-                if isinstance(record, ScanEnd):
-                    at = next_valid(current, at + 1) if record.stop is not Stop.SEGMENT_END else None
-                    continue
-                if found is None:
-                    found = _Following(at)
-                found.add(at, record.size)
-                at += record.size
-                if found.count % 1000 == 0:
-                    await self._clock.sleep(0)
-            current = self._segments.after(current)
-            if current is not None:
-                current = self._segments.find(current.start)
-                position = current.start if current is not None else position
-        return found
-
-
-class _Following:
-    """Valid records behind a damaged place."""
-
-    def __init__(self, position: int) -> None:
-        self.first_position = self.last_position = position
-        self.end = position
-        self.count = 0
-
-    def add(self, position: int, size: int) -> None:
-        self.last_position = position
-        self.end = position + size
-        self.count += 1
-
-
-_HOW_TO_ACCEPT = (
-    "Restore the file from a copy or a replica; or start with store.accept_damage=true to go on without what is lost"
-)
-
-
-def _missing(end: int, position: int, what: str) -> str:
-    return (
-        f"the log ends at position {end}, but {what} cover it up to {position}: {position - end} bytes that were "
-        f"durable are missing. Restore the files of commitlog/, or remove index/ and views/ to go on without them"
-    )
 
 
 def _apply(queue: LogQueue, first: int, count: int, run_start: int, runs: RunStore) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pocketmq.log.queues import UNIT, LogQueue, QueueTable
 from pocketmq.log.segments import Segment
-from pocketmq.log.tail import MARK_BYTES, RECORD_CRC_BYTES, record_crc_property
+from pocketmq.log.staging import MARK_BYTES, RECORD_CRC_BYTES, record_crc_property
 from pocketmq.model.errors import RecordError, UsageError
 from pocketmq.model.hashing import tag_code
 from pocketmq.wire.properties import find_property

@@ -293,6 +293,16 @@ async def test_damage_before_the_tail_is_an_error_that_says_where_and_what(
     assert "accept_damage" in message
 
 
+async def test_damage_under_records_of_a_longer_time_is_an_error_too(
+    open_log: OpenLog, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pocketmq.log.end_of_log.TORN_MS_MAX", 200)
+    records = [store.add(offset=offset) for offset in range(6)]
+    store.flip(records[1] + 90)
+    with pytest.raises(StoreCorruptError, match=f"damaged at position {records[1]}"):
+        await open_log()
+
+
 async def test_accepted_damage_is_left_out_and_reported(
     open_log: OpenLog, damaged: list[int], settings: StoreSettings, tools: Any
 ) -> None:
