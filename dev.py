@@ -31,7 +31,7 @@ TOOLS = {
 
 def main(arguments: list[str]) -> int:
     """Dispatch on the first argument; returns the exit code."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this may have an older one
         return complain(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
     command, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
     if command == "quickstart":
@@ -95,7 +95,7 @@ def prepare(groups: tuple[str, ...]) -> None:
             venv.create(ENVIRONMENT, with_pip=True)
         except subprocess.CalledProcessError:
             raise SystemExit(
-                complain("a virtual environment could not be made; install Python's venv and pip (Debian: python3-venv)")
+                complain("a virtual environment could not be made; install Python's venv (Debian: python3-venv)")
             ) from None
     pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*pip, "--editable", f"{ROOT}[all]", *requirements], check=False)
