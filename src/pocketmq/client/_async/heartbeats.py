@@ -5,10 +5,10 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pocketmq.client.filters import subscription
-from pocketmq.model.errors import PocketMQError
+from pocketmq.client.filters import Sql, subscription
+from pocketmq.model.errors import ConnectError, ConnectionClosedError, PocketMQError, RequestTimeoutError
 from pocketmq.model.seams import Cancellable
-from pocketmq.wire.bodies import ConsumerData, HeartbeatData, ProducerData, encode_body
+from pocketmq.wire.bodies import CheckClientRequestBody, ConsumerData, HeartbeatData, ProducerData, encode_body
 from pocketmq.wire.codes import RequestCode
 from pocketmq.wire.headers.clients import HeartbeatRequestHeader, UnregisterClientRequestHeader
 
@@ -55,6 +55,32 @@ class Heartbeats:
         data = self._data(consumers, producer=core.producer.used)
         addresses = core.routes.addresses() if consumers else masters
         await self._send(addresses, data)
+
+    async def check_filters(self, member: "Member") -> None:
+        """Ask the brokers of a member's topics whether its SQL92 filters will do.
+
+        Raises UsageError 23 with the place of the mistake, BrokerError 1 when a broker does not filter by SQL92. A
+        broker that cannot be asked now is not waited for: its answers to pulls will say the same.
+        """
+        core = self._core
+        for topic, wanted in member.subscriptions.items():
+            route = core.routes.known(topic)
+            if not isinstance(wanted, Sql) or route is None:
+                continue
+            question = CheckClientRequestBody(
+                core.client_id, member.group, subscription(topic, wanted, member.version_ms)
+            )
+            for address in sorted(route.addresses()):
+                try:
+                    await core.remoting.call(
+                        address,
+                        RequestCode.CHECK_CLIENT_CONFIG,
+                        None,
+                        encode_body(question),
+                        what=f"the filter {wanted.expression[:80]!r} of {topic}",
+                    )
+                except (ConnectError, ConnectionClosedError, RequestTimeoutError) as error:
+                    logger.debug("the filter of %s was not checked by %s: %s", topic, address, error)
 
     async def send_for(self, member: "Member") -> None:
         """To the brokers of a member's topics, for that member alone: when it joins."""

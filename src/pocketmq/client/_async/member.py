@@ -96,7 +96,10 @@ class Member:
     # -- life --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Join the group and begin to read; done by iterating, too. Raises PocketMQError when no server answers."""
+        """Join the group and begin to read; done by iterating, too.
+
+        Raises PocketMQError when no server answers, UsageError (code 23) for a filter that cannot be understood.
+        """
         if self._closed:
             raise ClientClosedError(f"the consumer of {self.group} is closed")
         if self._start is None:
@@ -111,6 +114,7 @@ class Member:
 
     async def _join(self) -> None:
         await self.assignment.find_routes()
+        await self.core.heartbeats.check_filters(self)
         await self.core.heartbeats.send_for(self)
         await self.assignment.rebalance()
 
