@@ -4,7 +4,7 @@ import pytest
 
 from pocketmq.model.errors import PocketMQError
 from pocketmq.model.hashing import tag_code
-from pocketmq.views.filters import compile_filter, split_tags
+from pocketmq.views.filters import Expression, compile_filter, split_tags
 
 
 @pytest.mark.parametrize("expression", [None, "", "*", " * "])
@@ -56,7 +56,15 @@ def test_an_unknown_type_is_refused() -> None:
     assert caught.value.code == 23
 
 
-def test_sql_is_refused_with_a_hint() -> None:
-    with pytest.raises(PocketMQError, match="SQL92") as caught:
-        compile_filter("SQL92", "a > 5")
-    assert caught.value.code == 1
+def test_an_sql_expression_is_compiled_once() -> None:
+    wanted = compile_filter("SQL92", "a > 5")
+    assert isinstance(wanted, Expression)
+    assert wanted is compile_filter("SQL92", "a > 5")
+    assert wanted.names == ("a",)
+
+
+def test_a_broken_sql_expression_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(PocketMQError, match="line 1, column 5") as caught:
+            compile_filter("SQL92", "a > ")
+        assert caught.value.code == 23

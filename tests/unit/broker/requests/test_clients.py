@@ -205,7 +205,14 @@ async def test_nobody_produces(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("expression_type", "expression", "allowed", "code"),
-    [("TAG", "a || b", True, 0), (None, "*", True, 0), ("SQL92", "a > 1", False, 1), ("NONSENSE", "a", True, 23)],
+    [
+        ("TAG", "a || b", True, 0),
+        (None, "*", True, 0),
+        ("SQL92", "a > 1", True, 0),
+        ("SQL92", "a > ", True, 23),
+        ("SQL92", "a > 1", False, 1),
+        ("NONSENSE", "a", True, 23),
+    ],
 )
 async def test_a_client_asks_whether_its_filter_will_do(
     world: World, client: Client, expression_type: str | None, expression: str, allowed: bool, code: int
