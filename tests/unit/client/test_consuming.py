@@ -449,6 +449,18 @@ def test_fetching_stops_at_the_high_water_mark_and_goes_on_below_the_low_one(sim
     simulate(story)
 
 
+def test_a_message_that_was_pulled_by_hand_cannot_be_settled(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        await client.send("orders", b"x")
+        result = await client.pull(MessageQueue("orders", "broker-a", 0), 0, group="g")
+        with pytest.raises(UsageError, match="settle"):
+            await result.messages[0].ack()
+
+    simulate(story)
+
+
 def test_a_client_is_in_a_group_once(simulate):
     async def story(cluster):
         client = cluster.connect()

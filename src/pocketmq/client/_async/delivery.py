@@ -49,7 +49,7 @@ class Delivery(ReceivedMessage, kw_only=True, eq=False):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         """Settle the message, unless that was done inside."""
-        settler: Settler = self.context
+        settler = self._settler()
         if error is None:
             settler.ack(self)
             return False
@@ -62,8 +62,7 @@ class Delivery(ReceivedMessage, kw_only=True, eq=False):
     async def ack(self) -> bool:
         """The message is dealt with and need not come again. False when it was settled before, or came to another
         consumer meanwhile."""
-        settler: Settler = self.context
-        return settler.ack(self)
+        return self._settler().ack(self)
 
     async def nack(self, delay: Duration | None = None) -> bool:
         """Deliver the message again, after the group's back-off, or the level nearest to `delay`.
@@ -71,19 +70,20 @@ class Delivery(ReceivedMessage, kw_only=True, eq=False):
         False when it was settled before. Raises nothing: when the broker cannot take it back, it is kept here and
         delivered again from here.
         """
-        settler: Settler = self.context
         delay_s = None if delay is None else seconds(delay, "delay")
-        return await settler.nack(self, delay_s, False, None)
+        return await self._settler().nack(self, delay_s, False, None)
 
     async def reject(self) -> bool:
         """Put the message with the dead letters of the group at once. False when it was settled before."""
-        settler: Settler = self.context
-        return await settler.nack(self, None, True, None)
+        return await self._settler().nack(self, None, True, None)
 
     @property
     def value(self) -> Any:
         """What the client's serializer makes of the body; the body itself by default."""
-        if self.context is None:
-            raise UsageError("this message was not delivered by a consumer")
-        settler: Settler = self.context
-        return settler.value_of(self)
+        return self._settler().value_of(self)
+
+    def _settler(self) -> Settler:
+        settler: Settler | None = self.context
+        if settler is None:
+            raise UsageError("this message was not delivered by a consumer: there is nothing to settle")
+        return settler

@@ -271,6 +271,7 @@ class QueueReader:
     def was_stored(self, position: int) -> None:
         """The position has been stored."""
         self._stored = position
+        self.settled_at_ms = self._clock.time_ms()
 
     async def store(self, *, final: bool) -> None:
         """Store the position now. Logs what fails: the next time will do."""
