@@ -116,6 +116,8 @@ class Broker:
         self.vip_port = 0
         self.running = False
         self.started_ms = 0
+        self._opened = False
+        self._listening = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life --------------------------------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ class Broker:
     async def stop(self) -> None:
         """Stop accepting, answer what is held, store everything, release the data directory. Fine to call twice."""
         self.running = False
-        if hasattr(self, "server"):
+        if self._listening:
             self.server.stop_accepting()
         for task in self._tasks:
             task.cancel()
@@ -154,11 +156,12 @@ class Broker:
         self.notices.close()
         self.statistics.close()
         await self.dispatcher.close()
-        if hasattr(self, "server"):
+        if self._listening:
+            self._listening = False
             await self.server.stop()
-        if hasattr(self, "delivery"):
+        if self._opened:
+            self._opened = False
             self.delivery.stop()
-        if hasattr(self, "log"):
             await self._store_and_close()
 
     async def _store_and_close(self) -> None:
@@ -169,7 +172,6 @@ class Broker:
             logger.error("the views could not be stored (%s); the next start replays more of the log", error)
         self.journal.close()
         await self.log.close()
-        del self.log
 
     async def _open(self) -> None:
         settings = self.settings
@@ -204,6 +206,7 @@ class Broker:
         )
         self.journal.attach(self.log)
         self._compose()
+        self._opened = True
         await self.transaction_upkeep.mark_copies(self.snapshots.position)
         import_or_infer(self)
         create_system_topics(self)
@@ -297,6 +300,7 @@ class Broker:
             on_closed=self._closed,
             idle_s=broker.client_expire_s,
         )
+        self._listening = True
         main = await self.server.listen(broker.host, broker.port)
         self.port = self.origins.port = main.port
         vip = await self.server.listen(broker.host, main.port - VIP_PORT_DISTANCE if broker.port else 0)

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from pocketmq.broker.delays import plan_delay
 from pocketmq.broker.origins import Origin
+from pocketmq.broker.targets import Target, bad_body, no_such_queue, properties_too_long
 from pocketmq.broker.transactions import is_half
-from pocketmq.model.config import Permission, TopicConfig
-from pocketmq.model.errors import BodyError, MessageTooLargeError, PocketMQError, StoreError
+from pocketmq.model.config import Permission
+from pocketmq.model.errors import BodyError, PocketMQError, StoreError
 from pocketmq.model.hashing import java_string_hash, tag_code
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX, TOPIC_CHARS_MAX
 from pocketmq.model.names import RETRY_PREFIX, SEND_FORBIDDEN_TOPICS, check_topic
@@ -34,13 +35,11 @@ from pocketmq.wire.properties import PropertyKey, decode_properties, encode_prop
 from pocketmq.wire.record import SysFlag
 
 if TYPE_CHECKING:
-    from pocketmq.broker.series import Series
     from pocketmq.broker.statistics import Statistics
     from pocketmq.broker.timers import TimerService
     from pocketmq.broker.topics import TopicService
     from pocketmq.broker.transactions import TransactionService
     from pocketmq.log.log import Log
-    from pocketmq.log.queues import LogQueue
     from pocketmq.model.seams import Clock
     from pocketmq.model.settings import Settings
     from pocketmq.views.topics import TopicTable
@@ -54,20 +53,6 @@ NO_TRANSACTION = ~SysFlag.TRANSACTION_MASK
 
 Stored = tuple[int, int, int, bytes]
 """What was appended: queue id as asked for, offset in the queue it was written to, log position, unique key."""
-
-
-class Target:
-    """A topic as the send path needs it."""
-
-    __slots__ = ("config", "queues", "series", "special", "topic", "write_queues")
-
-    def __init__(self, config: TopicConfig, series: "Series") -> None:
-        self.topic = config.topic_name
-        self.config = config
-        self.write_queues = config.write_queue_nums
-        self.queues: list[LogQueue | None] = [None] * max(config.write_queue_nums, config.read_queue_nums)
-        self.series = series
-        self.special = self.topic.startswith(RETRY_PREFIX) or config.order or config.topic_filter_type == "MULTI_TAG"
 
 
 class Sending:
@@ -141,11 +126,11 @@ class Sending:
         try:
             queue = target.queues[queue_id]
         except IndexError:
-            raise _no_such_queue(target, queue_id) from None
+            raise no_such_queue(target, queue_id) from None
         if queue is None:
             queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
         if not 0 < len(body) <= self._settings.store.message_bytes_max:
-            raise _bad_body(len(body), self._settings.store.message_bytes_max)
+            raise bad_body(len(body), self._settings.store.message_bytes_max)
         before, _, unique_key = properties.partition(UNIQUE_KEY_MARK)
         if (
             not unique_key
@@ -180,7 +165,7 @@ class Sending:
             code = tag_code(decode_properties(properties).get(PropertyKey.TAGS))
         encoded = properties.encode() + self._added
         if len(encoded) > PROPERTIES_BYTES_MAX:
-            raise _properties_too_long(len(encoded))
+            raise properties_too_long(len(encoded))
         position = self._append(
             queue,
             body,
@@ -251,7 +236,7 @@ class Sending:
             topic, stored_queue_id, due_ms = plan
         encoded = encode_properties(properties).encode()
         if len(encoded) > PROPERTIES_BYTES_MAX:
-            raise _properties_too_long(len(encoded))
+            raise properties_too_long(len(encoded))
         queue = self._log.ensure_queue(topic, stored_queue_id)
         position = self._append(
             queue,
@@ -324,11 +309,11 @@ class Sending:
         try:
             queue = target.queues[queue_id]
         except IndexError:
-            raise _no_such_queue(target, queue_id) from None
+            raise no_such_queue(target, queue_id) from None
         if queue is None:
             queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
         if not 0 < len(body) <= self._settings.store.message_bytes_max:
-            raise _bad_body(len(body), self._settings.store.message_bytes_max)
+            raise bad_body(len(body), self._settings.store.message_bytes_max)
         try:
             messages = split_batch(body)
         except BodyError as error:
@@ -402,24 +387,3 @@ class Sending:
 @lru_cache(maxsize=65_536)
 def _tag_code_of(tag: bytes) -> int:
     return tag_code(tag.decode(errors="replace"))
-
-
-def _no_such_queue(target: Target, queue_id: int) -> PocketMQError:
-    return PocketMQError(
-        f"request queueId[{queue_id}] is illegal; the topic {target.topic} has {len(target.queues)} queues",
-        code=ResponseCode.INVALID_PARAMETER,
-    )
-
-
-def _bad_body(size_bytes: int, size_bytes_max: int) -> PocketMQError:
-    if not size_bytes:
-        return PocketMQError("the message has no body", code=ResponseCode.MESSAGE_ILLEGAL)
-    return MessageTooLargeError(
-        f"the body has {size_bytes} bytes; at most {size_bytes_max} are allowed (setting store.message_bytes_max)"
-    )
-
-
-def _properties_too_long(size_bytes: int) -> PocketMQError:
-    return MessageTooLargeError(
-        f"the properties have {size_bytes} bytes with what the broker adds; at most {PROPERTIES_BYTES_MAX} are allowed"
-    )
