@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from golden.bodies import BAD_BODIES, BODIES, COMPRESSED_REGISTRATION_INFLATED, OTHER_FORMS
 from golden.frames import BAD_STREAMS, PACKETS, REFUSED_HEADERS, frame
 from golden.records import BAD_BATCHES, BAD_RECORDS, BATCH, RECORD_V1, RECORD_V2, RECORD_V6
+from golden.sql92 import ANSWERS, NARROWER_ANSWERS, REFUSED
 from pocketmq.model.errors import (
     BodyError,
     CompressionError,
@@ -18,6 +19,8 @@ from pocketmq.model.errors import (
     RecordError,
     UsageError,
 )
+from pocketmq.views.sql.compiler import compile_expression
+from pocketmq.views.sql.errors import ExpressionError
 from pocketmq.wire import bodies
 from pocketmq.wire.batch import encode_batch, split_batch
 from pocketmq.wire.bodies.acks import decode_bit_set
@@ -234,6 +237,20 @@ def _bits(data: bytes) -> None:
     decode_bit_set(data.decode("latin-1"))
 
 
+def _sql(data: bytes) -> None:
+    """An expression, a zero byte, the properties of a message. It is compiled again to the same answer."""
+    text, _, properties = data.partition(b"\0")
+    expression = text.decode("utf-8", "replace")
+    try:
+        wanted = compile_expression(expression).matches(properties)
+    except ExpressionError as error:
+        assert 0 <= error.at <= len(expression)
+        assert len(error.message) < 500
+        raise
+    assert wanted in (True, False)
+    assert compile_expression(f"({expression}\n) AND TRUE").matches(properties) is wanted
+
+
 def _packed(algorithm: str) -> bytes:
     return compress(b"hello" * 50, algorithm)[0]
 
@@ -286,6 +303,13 @@ TARGETS = {
                 b"\x010 3 5;1 0 9",
                 b"\x020 3 5,7;1 0 9",
                 b"\x030 qo3%5 2;0 3 0",
+            ),
+        ),
+        Target(
+            "sql", _sql, (ExpressionError,),
+            tuple(
+                expression.encode() + b"\0a\x016\x02b\x01x\x02"
+                for expression, *_ in (*ANSWERS[::5], *NARROWER_ANSWERS[::5], *REFUSED[::5])
             ),
         ),
         Target("bit-sets", _bits, (BodyError,), (b"AQI=", b"")),
