@@ -48,7 +48,7 @@ from pocketmq.net.remoting import RemotingConnection
 from pocketmq.net.server import RemotingServer
 from pocketmq.views.cursors import Cursors
 from pocketmq.views.groups import GroupTable
-from pocketmq.views.journal import Entry, TopicDelete, TopicPut
+from pocketmq.views.journal import CursorReset, Entry, TopicDelete, TopicPut
 from pocketmq.views.timers import Timers
 from pocketmq.views.topics import TopicTable
 from pocketmq.views.transactions import Transactions
@@ -326,6 +326,11 @@ class Broker:
             self.registration.topic_changed(entry.topic)
             for queue in self.log.queues_of(entry.topic):
                 self.holds.answer_all(queue)
+        elif isinstance(entry, CursorReset) and entry.announce:
+            # Who waits at the end of the queue asks again at once, and is told.
+            reset_queue = self.log.queue(entry.cursor.topic, entry.cursor.queue_id)
+            if reset_queue is not None:
+                self.holds.answer_all(reset_queue)
 
     async def _before_delete(self, start: int, end: int) -> None:
         """The log is about to delete [start, end): keep what still lives there."""

@@ -170,6 +170,17 @@ async def test_a_deleted_topic_is_waited_for_no_longer(world, peer) -> None:
     assert answer.code in (19, 21)
 
 
+async def test_who_waits_learns_of_an_announced_reset_at_once(world, peer) -> None:
+    await peer.send_batch(bodies=[b"x"] * 5)
+    pull = asyncio.create_task(peer.pull(offset=5, flags=WAIT))
+    await held(world, 1)
+    before = world.clock.monotonic()
+    await world.broker.offsets.reset("consumers", "orders", queue_id=0, offset=2)
+    assert (await pull).code == 19
+    assert (await peer.pull(offset=5, flags=WAIT)).remark == "OFFSET_RESET"
+    assert world.clock.monotonic() - before < 1
+
+
 async def test_a_commit_that_came_with_a_held_pull_is_taken_when_it_comes(world, peer) -> None:
     await peer.send()
     pull = asyncio.create_task(peer.pull(offset=1, flags=WAIT | COMMIT, commit_offset=1, suspend_ms=1000))
