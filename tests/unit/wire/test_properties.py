@@ -83,3 +83,8 @@ def test_damaged_batch_is_refused_as_a_whole(bad: BadBytes) -> None:
 def test_properties_too_long_for_a_batch_are_refused() -> None:
     with pytest.raises(UsageError, match="32768 bytes"):
         encode_batch([(0, b"", bytes(32_768))])
+
+
+def test_a_property_is_found_behind_any_number_of_empty_ones() -> None:
+    assert find_property(b"a\x01x\x02" + b"a\x01\x02" * 5_000, b"a") == b"x"
+    assert find_property(b"a\x01\x02" * 5_000, b"a") is None
