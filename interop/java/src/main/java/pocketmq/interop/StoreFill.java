@@ -1,15 +1,19 @@
 package pocketmq.interop;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /** Fills a server with some of everything, so that another server can be tried on its store. */
@@ -138,12 +142,16 @@ final class StoreFill {
         consumer.registerMessageListener(collector);
         consumer.start();
         session.readAll(session.topic("pending"), 1, 50);
-        Check.eventually("the message that was put off", 50, () -> collector.count() >= 1);
+        // A broker that was killed may also deliver it anew as it was, since it forgot that it was taken.
+        Check.eventually("the message that was put off", 50, () -> reconsumeTimes(collector).contains(1));
         Thread.sleep(500);
-        Check.equal(1, collector.count(), "deliveries of the message that was put off");
-        Check.equal("not now", Session.text(collector.received().get(0)), "body");
-        Check.equal(1, collector.received().get(0).getReconsumeTimes(), "reconsume times");
+        Check.equal(1, Collections.frequency(reconsumeTimes(collector), 1), "deliveries of the message that was put off");
+        Check.equal(Set.of("not now"), collector.bodies(), "bodies");
         Check.equal(1, session.readAll(session.topic("pending")).size(), "delayed messages");
         return "both arrived";
+    }
+
+    private static List<Integer> reconsumeTimes(Collector collector) {
+        return collector.received().stream().map(MessageExt::getReconsumeTimes).collect(Collectors.toList());
     }
 }
