@@ -5,9 +5,10 @@
     python3 dev.py run python bench/compare.py --only single,batch    some of them
     ... --rounds 3 --json results.json --markdown results.md
 
-Both brokers get the same load from the same programs, one after the other, never at the same time: the benchmark classes
-that come with Apache RocketMQ, and `pocketmq bench` for latency and for the SDK. Both flush asynchronously. CPU is
-the user and system time of the broker's process, divided by the messages that its queues really got. Needs Java and Maven.
+Both brokers get the same load from the same programs, one after the other, never at the same time: the benchmark
+classes that come with Apache RocketMQ, and `pocketmq bench` for latency and for the SDK. Both flush asynchronously. CPU
+is the user and system time of the broker's process, divided by the messages that its queues really got. Needs Java and
+Maven.
 """
 
 import argparse

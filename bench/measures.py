@@ -1,4 +1,4 @@
-"""What is measured of each server. A measure starts and stops the server itself, and returns figures by row and unit."""
+"""What is measured of each server. A measure starts and stops the server itself and returns figures by row and unit."""
 
 import argparse
 import asyncio
@@ -179,7 +179,7 @@ def topics(subject: Subject, options: argparse.Namespace) -> Figures:
 async def _create_topics(namesrv: str) -> None:
     async with connect_admin(namesrv) as admin:
         for number in range(TOPICS):
-            await admin.topics.create(f"topic-{number}", read_queues=QUEUES, write_queues=QUEUES)
+            await admin.topics.create(f"topic-{number}", queues=QUEUES)
 
 
 async def _fill(namesrv: str, topic: str, size_bytes: int) -> None:
@@ -207,13 +207,10 @@ def _stored_or_0(subject: Subject, topic: str) -> int:
         return 0
 
 
-def _bench(subject: Subject, command: str, *arguments: str) -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, "-m", "pocketmq", "bench", command, "--namesrv", subject.namesrv]
-        + ["--server-pid", str(subject.broker_pid), "--output", "json", *arguments],
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+def _bench(subject: Subject, name: str, *arguments: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "pocketmq", "bench", name, "--namesrv", subject.namesrv]
+    command += ["--server-pid", str(subject.broker_pid), "--output", "json", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     figures: dict[str, float] = json.loads(done.stdout)
     return figures
 
