@@ -111,7 +111,7 @@ async def end(client: RawClient, promises: Promises, half: tuple[bytes, int, int
 
 
 async def work(disk: SimulatedDisk, clock: VirtualClock, promises: Promises) -> None:
-    """Two lives: some are decided at once, many of them together; some are carried forward first; some are left open."""
+    """Two lives: some are decided at once, many together; some are carried forward first; some are left open."""
     number = 0
     for life in range(2):
         async with running(disk, clock) as (broker, client):

@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.delays import plan_delay
+from pocketmq.broker.halves import is_half
 from pocketmq.broker.origins import Origin
 from pocketmq.broker.targets import Target, bad_body, no_such_queue, properties_too_long
-from pocketmq.broker.transactions import is_half
 from pocketmq.model.config import Permission
 from pocketmq.model.errors import BodyError, PocketMQError, StoreError
 from pocketmq.model.hashing import java_string_hash, tag_code

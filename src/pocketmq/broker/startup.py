@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pocketmq.broker.halves import fold_transaction_record
 from pocketmq.broker.java_config import delivered_positions, import_entries, infer_topics
 from pocketmq.broker.timers import fold_record
-from pocketmq.broker.transactions import CHECKS_GROUP, fold_transaction_record
+from pocketmq.broker.transactions import CHECKS_GROUP
 from pocketmq.log.log import Log
 from pocketmq.log.recovery import Progress
 from pocketmq.log.scanner import ReplayedRecord

@@ -10,7 +10,7 @@ And an operator may want a transaction to be asked about anew.
 import logging
 from typing import TYPE_CHECKING
 
-from pocketmq.broker.transactions import half_tag_code
+from pocketmq.broker.halves import half_tag_code
 from pocketmq.log.copies import find_copies
 from pocketmq.model.errors import PocketMQError
 from pocketmq.model.names import CHECK_MAX_TOPIC, HALF_TOPIC

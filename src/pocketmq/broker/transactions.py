@@ -23,10 +23,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.delays import plan_delay
+from pocketmq.broker.halves import half_tag_code, target_of
 from pocketmq.model.errors import MessageTooLargeError, PocketMQError, RecordError, StoreError, UsageError
 from pocketmq.model.hashing import java_string_hash
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX
-from pocketmq.model.names import CHECK_MAX_TOPIC, HALF_OP_TOPIC, HALF_TOPIC, RETRY_PREFIX
+from pocketmq.model.names import CHECK_MAX_TOPIC, HALF_OP_TOPIC, HALF_TOPIC
 from pocketmq.views.transactions import KNOWN_POSITION, NO_IMMUNITY, Half, immunity_of
 from pocketmq.wire.codes import ResponseCode
 from pocketmq.wire.ids import UniqueKeys
@@ -38,7 +39,7 @@ from pocketmq.wire.properties import (
     with_property,
     without_property,
 )
-from pocketmq.wire.record import Record, SysFlag, decode_record
+from pocketmq.wire.record import HEAD_BYTES, MAGIC_V1, RECORD_HEAD, Record, SysFlag, decode_record
 
 if TYPE_CHECKING:
     from pocketmq.broker.origins import Origin
@@ -59,7 +60,7 @@ ROOM_BYTES = 128
 """Left in the properties of a half for what is added when it is asked about or carried forward."""
 
 _UNIQUE_KEY = PropertyKey.UNIQUE_KEY + "\x01"
-_TRANSACTION_PREPARED = PropertyKey.TRANSACTION_PREPARED + "\x01"
+_TAGS = PropertyKey.TAGS + "\x01"
 _REAL_TOPIC = PropertyKey.REAL_TOPIC + "\x01"
 _REAL_QUEUE_ID = "\x02" + PropertyKey.REAL_QUEUE_ID + "\x01"
 _TRANSACTION_ID = "\x02" + PropertyKey.TRANSACTION_ID + "\x01"
@@ -69,11 +70,14 @@ _CHECK_TIMES = PropertyKey.TRANSACTION_CHECK_TIMES.encode()
 _MARK_PROPERTIES = b"TAGS\x01d\x02"
 _MARK_TAG_CODE = java_string_hash("d")
 _NOT_A_TRANSACTION_TYPE = ~SysFlag.TRANSACTION_MASK
+_HOSTS_V6 = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+_HALF_TOPIC_BYTES = 1 + len(HALF_TOPIC) + 2
+"""What stands between the body and the properties of a half: two lengths and the topic."""
 
-_find_real_topic = property_finder(PropertyKey.REAL_TOPIC.encode())
-_find_real_queue_id = property_finder(PropertyKey.REAL_QUEUE_ID.encode())
 _find_group = property_finder(PropertyKey.PRODUCER_GROUP.encode())
-_find_tags = property_finder(PropertyKey.TAGS.encode())
+
+_Content = tuple[bytes | memoryview, bytes, int, int, int, bytes, bytes, int]
+"""Body, properties, flag, sys flag, born timestamp, born host, store host, reconsume times."""
 
 
 class TransactionService:
@@ -94,6 +98,7 @@ class TransactionService:
         self._log = log
         self._view = view
         self._statistics = statistics
+        self._series = statistics.topic(HALF_TOPIC)
         self._levels = levels
         self._unique_keys = UniqueKeys(bytes(4), os.getpid(), random.getrandbits(32))
         self._staged: list[tuple[int, int, int, int]] = []
@@ -137,7 +142,7 @@ class TransactionService:
                 "this broker takes no transactional messages (setting broker.reject_transactions)",
                 code=ResponseCode.NO_PERMISSION,
             )
-        if len(self._view) + len(self._staged) >= OPEN_MAX:
+        if self._view.count + len(self._staged) >= OPEN_MAX:
             raise PocketMQError(
                 f"{OPEN_MAX} transactions are open on this broker; it takes new ones when some have ended",
                 code=ResponseCode.SYSTEM_BUSY,
@@ -180,13 +185,13 @@ class TransactionService:
             origin.store_host,
             reconsume_times,
             0,
-            half_tag_code(encoded),
+            half_tag_code(encoded) if _TAGS in properties else 0,
         )
         queue_offset = queue.next_offset - 1
         immunity_ms = immunity_of(encoded) if PropertyKey.CHECK_IMMUNITY_TIME in properties else NO_IMMUNITY
         self._staged.append((position, queue_offset, log.last_timestamp, immunity_ms))
         self.busy = True
-        self._statistics.topic(HALF_TOPIC).add(1, len(body))
+        self._series.add(1, len(body))
         return queue_id, queue_offset, position, unique_key.encode()
 
     def _clean(self, text: str) -> str:
@@ -239,56 +244,47 @@ class TransactionService:
                 f"the transaction at {position} has the offset {half.known_offset}, not {queue_offset}",
                 code=ResponseCode.SYSTEM_ERROR,
             )
-        record = self.read(half)
-        if record is None:
+        content = self._content(half)
+        if content is None:
             raise PocketMQError(
                 f"the half message at {half.position} cannot be read; its transaction cannot end",
                 code=ResponseCode.SYSTEM_ERROR,
             )
-        owner = _find_group(record.properties)
-        if owner != group.encode():
+        properties = content[1]
+        owner = group.encode()
+        if b"\x02PGROUP\x01%b\x02" % owner not in properties and _find_group(properties) != owner:
             raise PocketMQError(
                 f"the transaction at {position} belongs to the producer group "
-                f"{(owner or b'').decode(errors='replace')}, not to {group}",
+                f"{(_find_group(properties) or b'').decode(errors='replace')}, not to {group}",
                 code=ResponseCode.SYSTEM_ERROR,
             )
         if commit:
-            self._append_committed(half, record)
+            topic, queue_id = target_of(half.position, properties)
+            try:
+                queue = self._log.ensure_queue(topic, queue_id)
+            except UsageError as error:
+                raise PocketMQError(error.message, code=ResponseCode.SYSTEM_ERROR, cause=error) from error
+            self._append_copy(queue, half, content, SysFlag.TRANSACTION_COMMIT)
+            self._statistics.topic(topic).add(1, len(content[0]))
         self._ending[half.position] = half
         self.busy = True
 
-    def _append_committed(self, half: Half, record: Record) -> None:
-        topic = _find_real_topic(record.properties)
-        queue_id = _find_real_queue_id(record.properties)
-        if topic is None or queue_id is None or not queue_id.isdigit():
-            raise PocketMQError(
-                f"the half message at {half.position} does not say where it is meant for",
-                code=ResponseCode.SYSTEM_ERROR,
-            )
-        name = topic.decode()
-        try:
-            queue = self._log.ensure_queue(name, int(queue_id))
-        except UsageError as error:
-            raise PocketMQError(error.message, code=ResponseCode.SYSTEM_ERROR, cause=error) from error
-        self._append_copy(queue, half, record, record.sys_flag | SysFlag.TRANSACTION_COMMIT)
-        self._statistics.topic(name).add(1, len(record.body))
-
-    def _append_copy(self, queue: "LogQueue", half: Half, record: Record, sys_flag: int) -> None:
-        properties = record.properties
+    def _append_copy(self, queue: "LogQueue", half: Half, content: "_Content", more_flags: int) -> None:
+        body, properties, flag, sys_flag, born_timestamp, born_host, store_host, reconsume_times = content
         if half.known_position != half.position:
             properties = without_property(without_property(properties, _KNOWN_OFFSET), _KNOWN_POSITION)
         if half.checks:
             properties = with_property(properties, _CHECK_TIMES, b"%d" % half.checks)
         self._log.append(
             queue,
-            record.body,
+            body,
             properties,
-            record.flag,
-            sys_flag,
-            record.born_timestamp,
-            record.born_host,
-            record.store_host,
-            record.reconsume_times,
+            flag,
+            sys_flag | more_flags,
+            born_timestamp,
+            born_host,
+            store_host,
+            reconsume_times,
             half.position,
             half_tag_code(properties),
         )
@@ -301,15 +297,42 @@ class TransactionService:
         queue = self._log.ensure_queue(CHECK_MAX_TOPIC, 0)
         try:
             for half in halves:
-                record = self.read(half)
-                if record is not None:
-                    self._append_copy(queue, half, record, record.sys_flag)
+                content = self._content(half)
+                if content is not None:
+                    self._append_copy(queue, half, content, 0)
                 self._ending[half.position] = half
                 self.busy = True
         except StoreError:
             self.drop_staged()
             raise
         self.write()
+
+    def _content(self, half: Half) -> "_Content | None":
+        """What a copy of a half takes from it. A record of the usual kind is not taken apart further than that."""
+        position = half.position
+        segment = self._log.segments.find(position)
+        if segment is not None and segment.view is not None:
+            view, at = segment.view, position - segment.start
+            fields = RECORD_HEAD.unpack_from(view, at)
+            size, magic, _, _, flag, _, own_position, sys_flag, born_timestamp, born_host = fields[:10]
+            if own_position == position and magic == MAGIC_V1 and not sys_flag & _HOSTS_V6:
+                body_at = at + HEAD_BYTES
+                body_end = body_at + fields[14]
+                properties = bytes(view[body_end + _HALF_TOPIC_BYTES : at + size])
+                return view[body_at:body_end], properties, flag, sys_flag, born_timestamp, born_host, *fields[11:13]
+        record = self.read(half)
+        if record is None:
+            return None
+        return (
+            record.body,
+            record.properties,
+            record.flag,
+            record.sys_flag,
+            record.born_timestamp,
+            record.born_host,
+            record.store_host,
+            record.reconsume_times,
+        )
 
     def read(self, half: Half) -> Record | None:
         """The record of a half; None, with a line in the log, when it cannot be read."""
@@ -363,35 +386,3 @@ class TransactionService:
             self.drop_staged()
             raise
         self.commit_staged()
-
-
-def is_half(topic: str, properties: str, reconsume_times: int) -> bool:
-    """Whether a message for `topic` that mentions `TRAN_MSG` is one of a transaction.
-
-    A consumer that sends a committed message back by itself leaves the mention in: that one is a retry.
-    """
-    if topic.startswith(RETRY_PREFIX):
-        return False
-    before, _, rest = properties.partition(_TRANSACTION_PREPARED)
-    if rest.startswith("true\x02") and not reconsume_times and (not before or before[-1] == "\x02"):
-        return True
-    found = decode_properties(properties)
-    if found.get(PropertyKey.TRANSACTION_PREPARED, "").lower() != "true":
-        return False
-    delay = found.get(PropertyKey.DELAY, "0")
-    return not (reconsume_times > 0 and delay.isdigit() and int(delay) > 0)
-
-
-def half_tag_code(properties: bytes) -> int:
-    tags = _find_tags(properties)
-    return java_string_hash(tags.decode(errors="replace")) if tags else 0
-
-
-def fold_transaction_record(view: "Transactions", record: Record) -> None:
-    """Fold one replayed record of the half, op or given-up topic into the view."""
-    if record.topic == HALF_TOPIC:
-        view.fold_half(record.physical_offset, record.queue_offset, record.store_timestamp, record.properties)
-    elif record.topic == CHECK_MAX_TOPIC:
-        view.fold_copy(record.prepared_transaction_offset)
-    elif _find_tags(record.properties) == b"d":
-        view.fold_mark(record.physical_offset, record.body)

@@ -71,7 +71,8 @@ class Transactions:
         self._by_position: dict[int, Half] = {}
         self._by_offset: dict[int, Half] = {}
         """Both find a half by where it stands; one that was stored again by what its producer knows, too."""
-        self._count = 0
+        self.count = 0
+        """How many are open."""
         self.mark_position = 0
         """Of the last mark."""
         self._first_offset = -1
@@ -81,7 +82,7 @@ class Transactions:
 
     def __len__(self) -> int:
         """How many are open."""
-        return self._count
+        return self.count
 
     # -- what is asked -----------------------------------------------------------------------------------------------
 
@@ -167,7 +168,9 @@ class Transactions:
         """A new half was stored."""
         if self._first_offset < 0:
             self._first_offset = queue_offset
-        self._put(Half(position, queue_offset, position, queue_offset, stored_ms, immunity_ms))
+        self.count += 1
+        half = Half(position, queue_offset, position, queue_offset, stored_ms, immunity_ms)
+        self._by_position[position] = self._by_offset[queue_offset] = half
 
     def end(self, halves: Iterable[Half], mark_position: int) -> None:
         """These halves have ended, and the mark at `mark_position` says so."""
@@ -192,11 +195,11 @@ class Transactions:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _put(self, half: Half) -> None:
-        self._count += 1
+        self.count += 1
         self._remember(half)
 
     def _drop(self, half: Half) -> None:
-        self._count -= 1
+        self.count -= 1
         self._forget(half)
 
     def _remember(self, half: Half) -> None:
@@ -228,7 +231,7 @@ class Transactions:
         numbers.frombytes(state.halves)
         self._by_position.clear()
         self._by_offset.clear()
-        self._count = 0
+        self.count = 0
         self._unmarked = dict.fromkeys(state.unmarked)
         self.mark_position = state.mark_position
         self._first_offset = state.first_offset
