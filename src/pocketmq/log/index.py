@@ -31,7 +31,7 @@ from pocketmq.log.run_writer import (
     sorted_keys,
 )
 from pocketmq.log.snapshots import SnapshotStore
-from pocketmq.log.staging import NOWHERE
+from pocketmq.log.staging import NOWHERE, TimeRange
 from pocketmq.log.tail import LogTail
 from pocketmq.model.errors import StoreError
 from pocketmq.model.seams import Clock, Disk
@@ -193,7 +193,7 @@ class Index:
     async def write_run(self) -> bool:
         """Put the stretch that is in memory into a run. Returns False when the log did not become durable."""
         end = min(self._tail.written_position, self._segment_end())
-        last_timestamp = self._tail.last_timestamp
+        timestamps = self._take_timestamps(end)
         queues = list(self._tail.touched)
         self._take_marks(end)
         while self.keys.behind:
@@ -201,6 +201,7 @@ class Index:
             await self._clock.sleep(0)
         self.keys.finish(end)
         if not await self._wait_durable(end):
+            self._tail.stretch_timestamps.add_range(timestamps)
             return False
         entries = await self._entries_before(end, queues)
         writer = RunWriter(self._disk, self._clock, self.runs.folder, self.covered, end)
@@ -216,9 +217,9 @@ class Index:
                 writer.begin_list()
                 async for keys in sorted_keys(self.keys.lists, self._clock):
                     await writer.add_keys(keys)
-            first_timestamp = self._timestamp_at(self.covered)
-            await writer.finish([entry for entry, _ in entries], self.keys.blocks, first_timestamp, last_timestamp)
+            await writer.finish([entry for entry, _ in entries], self.keys.blocks, timestamps.first, timestamps.last)
         except BaseException:
+            self._tail.stretch_timestamps.add_range(timestamps)
             writer.abandon()
             raise
         file = self.runs.add(self.covered, end)
@@ -247,9 +248,17 @@ class Index:
         await self._clock.sleep(0)
         return [named[name] for name in names]
 
-    def _timestamp_at(self, position: int) -> int:
-        segment = self._tail.segments.find(position)
-        return 0 if segment is None else segment.timestamp_at(position) or 0
+    def _take_timestamps(self, end: int) -> TimeRange:
+        """The range of the store timestamps in the stretch up to `end`."""
+        tail = self._tail
+        taken = TimeRange(tail.stretch_timestamps.first, tail.stretch_timestamps.last)
+        segment = tail.segments.find(self.covered)
+        first = segment.timestamp_at(self.covered) if segment is not None else None
+        if first is not None:
+            taken.add(first)
+        if end == tail.max_position:
+            tail.stretch_timestamps = TimeRange(tail.last_timestamp, tail.last_timestamp)
+        return taken
 
     async def merge(self) -> None:
         """Make one run of those of a segment that is full, or that has too many."""

@@ -50,7 +50,7 @@ async def rebuild_run(disk: Disk, clock: Clock, segments: Segments, runs: RunSto
             yield_at = position + YIELD_BYTES
             await clock.sleep(0)
     tail.written_position = end
-    tail.last_timestamp = scanner.last_timestamp
+    tail.stretch_timestamps = scanner.timestamps
     await _link(runs, list(tail.touched), runs.number_at(start) - 1, clock)
     await index.write_run()
     return damages

@@ -21,6 +21,7 @@ from pocketmq.log.run_store import RunFile, RunStore
 from pocketmq.log.scanner import Replay, ReplayedRecord, ScanEnd, Scanner, Stop, check_record
 from pocketmq.log.segments import Segment, Segments
 from pocketmq.log.snapshots import SnapshotStore
+from pocketmq.log.staging import TimeRange
 from pocketmq.log.tail import LogTail
 from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.seams import Clock, Disk
@@ -273,7 +274,9 @@ class Recovery:
 
     def _advance(self, position: int, scanner: Scanner) -> None:
         self._tail.written_position = self._tail.max_position = position
-        self._tail.last_timestamp = max(self._tail.last_timestamp, scanner.last_timestamp)
+        self._tail.last_timestamp = max(self._tail.last_timestamp, scanner.timestamps.last)
+        self._tail.stretch_timestamps.add_range(scanner.timestamps)
+        scanner.timestamps = TimeRange()
 
     def _show(self, phase: str, done: int, total: int) -> None:
         if self._progress is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pocketmq.log.queues import UNIT, LogQueue, QueueTable
 from pocketmq.log.segments import Segment
-from pocketmq.log.staging import MARK_BYTES, RECORD_CRC_BYTES, record_crc_property
+from pocketmq.log.staging import MARK_BYTES, RECORD_CRC_BYTES, TimeRange, record_crc_property
 from pocketmq.model.errors import RecordError, UsageError
 from pocketmq.model.hashing import tag_code
 from pocketmq.wire.properties import find_property
@@ -103,7 +103,8 @@ class Scanner:
         replay_from: int = 0,
     ) -> None:
         self.record_count = 0
-        self.last_timestamp = 0
+        self.timestamps = TimeRange()
+        """Of the records that were looked at, the last one of a chunk for all of it."""
         self.jumps: list[str] = []
         """Sentences about queues whose offsets were not the expected ones."""
         self.on_restart: Callable[[LogQueue, int], None] | None = None
@@ -209,7 +210,7 @@ class Scanner:
         if count:
             self.record_count += count
             timestamp = int.from_bytes(chunk[start + STORE_TIMESTAMP_AT : start + STORE_TIMESTAMP_AT + 8], "big")
-            self.last_timestamp = max(self.last_timestamp, timestamp)
+            self.timestamps.add(timestamp)
         return offset, unusual
 
     def _scan_one(self, segment: Segment, position: int) -> ScanEnd:
@@ -227,7 +228,7 @@ class Scanner:
         ):
             self._index(queue, found, position)
         self.record_count += 1
-        self.last_timestamp = max(self.last_timestamp, found.store_timestamp)
+        self.timestamps.add(found.store_timestamp)
         if replayed and position >= self._replay_from and self._replay is not None:
             self._replay(ReplayedRecord(queue.topic, position, found))
         return ScanEnd(position + found.size, Stop.LIMIT)

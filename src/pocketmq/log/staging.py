@@ -54,6 +54,27 @@ _MAGIC_V1 = MAGIC_V1.to_bytes(4, "big")
 _LENGTHS = [PROPERTIES_LENGTH.pack(length) for length in range(1024)]
 
 
+class TimeRange:
+    """The first and the last of some timestamps (ms); `first` is behind `last` when there are none."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self, first: int = NOWHERE, last: int = 0) -> None:
+        self.first = first
+        self.last = last
+
+    def add(self, timestamp: int) -> None:
+        """Widen the range to hold a timestamp."""
+        self.first = min(self.first, timestamp)
+        self.last = max(self.last, timestamp)
+
+    def add_range(self, other: "TimeRange") -> None:
+        """Widen the range to hold another one, if there is something in that."""
+        if other.first <= other.last:
+            self.add(other.first)
+            self.add(other.last)
+
+
 class Staging:
     """The records that are staged, and the places they were given.
 
@@ -84,6 +105,8 @@ class Staging:
         """Queues with units in memory."""
         self.last_timestamp = 0
         """The store timestamp (ms) of the last record; timestamps rise, but for large steps of the wall clock."""
+        self.stretch_timestamps = TimeRange()
+        """Store timestamps of the records that are in no run yet, or a wider range."""
         self.marks: list[int] = []
         """Record starts, one in about every 64 KiB, for the key index to take."""
 
@@ -357,6 +380,7 @@ class Staging:
         if last - CLOCK_STEP_BACK_MS < now < last:
             now = last
         self._now = self.last_timestamp = now
+        self.stretch_timestamps.add(now)
         return now
 
     def _make_room(self, size: int) -> None:

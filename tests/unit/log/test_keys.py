@@ -75,6 +75,27 @@ def test_keys_stay_findable_over_many_segments(filled: Log, tools: Any) -> None:
     assert len(filled.find_by_key("orders", "customer-3", 1000)) == len([n for n in range(1200) if n % 7 == 3])
 
 
+async def test_a_clock_that_is_set_back_hides_no_key(
+    open_log: Any, settings: Any, tools: Any, clock: VirtualClock
+) -> None:
+    settings.segment_bytes = 65_536
+    settings.index_stretch_bytes = 8_192
+    log: Log = await open_log()
+    for number in range(300):
+        if number in {100, 200}:
+            clock.jump(-10 * 60_000)
+        tools.send(log, "orders", 0, b"b" * 100, properties=properties(number))
+        await clock.sleep(0.01)
+    for _ in range(2):
+        for number in (0, 99, 100, 199, 200, 299):
+            position = log.find_by_key("orders", f"order-{number}", 10)[0]
+            time = log.segments.find(position).timestamp_at(position)  # type: ignore[union-attr]
+            assert time is not None
+            assert log.find_by_key("orders", f"order-{number}", 10, time, time) == [position]
+        await log.close()
+        log = await open_log()
+
+
 async def test_keys_are_collected_beside_the_log(log: Log, tools: Any, clock: VirtualClock) -> None:
     log.index.stretch_bytes = 1 << 30
     log.segment_bytes = 8 * COLLECT_BYTES
