@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pocketmq"
 CLIENT = PACKAGE / "client"
 
-CLASSES = {"Client": "client", "Consumer": "consumer", "Delivery": "delivery"}
+CLASSES = {"Client": "client", "Consumer": "consumer", "Delivery": "delivery", "Transaction": "transactions"}
 FUNCTIONS = {"connect": "connecting"}
 BASE_FIELDS = {"Delivery": (PACKAGE / "model" / "message.py", "ReceivedMessage")}
 HIDDEN_FIELDS = {"context"}
@@ -96,10 +96,11 @@ class Writer:
                 return
 
 
-def handler_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Parameters that take a coroutine function."""
+def handlers(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+    """Parameters that take a coroutine function, with their annotations."""
     arguments = [*function.args.args, *function.args.kwonlyargs]
-    return [a.arg for a in arguments if a.annotation and "Awaitable" in ast.unparse(a.annotation)]
+    annotations = {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
+    return {name: text for name, text in annotations.items() if "Awaitable" in text}
 
 
 def blocking_annotation(text: str) -> str:
@@ -128,20 +129,24 @@ def signature(function: ast.FunctionDef | ast.AsyncFunctionDef, writer: Writer) 
 
 def call_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """The parameters as they are passed on."""
-    handlers = handler_names(function)
+    found = handlers(function)
     plain = [argument.arg for argument in function.args.args if argument.arg != "self"]
     named = [argument.arg for argument in function.args.kwonlyargs]
-    parts = [_passed(name, name in handlers) for name in plain]
+    parts = [_passed(name, found.get(name)) for name in plain]
     if function.args.vararg is not None:
         parts.append(f"*{function.args.vararg.arg}")
-    parts += [f"{name}={_passed(name, name in handlers)}" for name in named]
+    parts += [f"{name}={_passed(name, found.get(name))}" for name in named]
     if function.args.kwarg is not None:
         parts.append(f"**{function.args.kwarg.arg}")
     return ", ".join(parts)
 
 
-def _passed(name: str, is_handler: bool) -> str:
-    return f"self._portal.in_thread({name}, lambda message: Delivery(self._portal, message))" if is_handler else name
+def _passed(name: str, handler: str | None) -> str:
+    if handler is None:
+        return name
+    wrapped = "Delivery(self._portal, message)" if "Delivery" in handler else "message"
+    call = f"self._portal.in_thread({name}, lambda message: {wrapped})"
+    return f"None if {name} is None else {call}" if handler.endswith("| None") else call
 
 
 def result_expression(returns: str, call: str) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pocketmq.client import PullStatus as PullStatus
     from pocketmq.client import Sql as Sql
     from pocketmq.client import Tag as Tag
+    from pocketmq.client import Transaction as Transaction
     from pocketmq.client import connect as connect
     from pocketmq.model.errors import BackPressureError as BackPressureError
     from pocketmq.model.errors import BrokerError as BrokerError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "pocketmq.client": ("Client", "Consumer", "Delivery", "PullResult", "PullStatus", "Sql", "Tag", "connect"),
+    "pocketmq.client": ("Client", "Consumer", "Delivery", "PullResult", "PullStatus", "Sql", "Tag", "Transaction", "connect"),
     "pocketmq.model.errors": (
         "BackPressureError",
         "BrokerError",

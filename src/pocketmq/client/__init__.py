@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pocketmq.client._async.delivery import Delivery as Delivery
     from pocketmq.client._async.pulling import PullResult as PullResult
     from pocketmq.client._async.pulling import PullStatus as PullStatus
+    from pocketmq.client._async.transactions import Transaction as Transaction
     from pocketmq.client.allocators import AverageAllocator as AverageAllocator
     from pocketmq.client.allocators import CircleAllocator as CircleAllocator
     from pocketmq.client.buffers import QueueBuffer as QueueBuffer
@@ -39,6 +40,7 @@ _HOMES = {
     "_async.cursors": ("BrokerCursors", "FileCursors"),
     "_async.delivery": ("Delivery",),
     "_async.pulling": ("PullResult", "PullStatus"),
+    "_async.transactions": ("Transaction",),
     "allocators": ("AverageAllocator", "CircleAllocator"),
     "buffers": ("QueueBuffer",),
     "filters": ("Sql", "Tag"),

@@ -1,10 +1,12 @@
 """From what a user says to a message that is complete, and from that to what goes into a request. Pure."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from pocketmq.client.options import Duration, seconds, timestamp_ms
 from pocketmq.model.errors import MessageTooLargeError, UsageError
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX
 from pocketmq.model.message import Message
@@ -20,6 +22,15 @@ DELAY_LEVELS_S: Final = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 54
 
 MESSAGE_OVERHEAD_BYTES: Final = 256
 """What a message costs in memory and on the wire beyond its body and properties, for limits."""
+
+_DELAYS: Final = frozenset(
+    {
+        PropertyKey.DELAY,
+        PropertyKey.TIMER_DELAY_SECONDS,
+        PropertyKey.TIMER_DELAY_MS,
+        PropertyKey.TIMER_DELIVER_MS,
+    }
+)
 
 _ALONE: Final = frozenset(
     {
@@ -66,6 +77,36 @@ def key_tuple(keys: str | Iterable[str]) -> tuple[str, ...]:
 def level_of_delay(delay_s: float) -> int:
     """The delay level that is exactly this long, or 0."""
     return DELAY_LEVELS_S.index(int(delay_s)) + 1 if delay_s in DELAY_LEVELS_S else 0
+
+
+def own_copy(message: Message) -> Message:
+    """The client adds properties to a message: not to the caller's."""
+    return msgspec.structs.replace(message, properties=dict(message.properties))
+
+
+def set_delay(
+    properties: dict[str, str], delay: Duration | None, deliver_at: datetime | float | None, delay_level: int
+) -> int:
+    """Put a delay into the properties, or return it as a level. Raises UsageError."""
+    if (delay is not None) + (deliver_at is not None) + bool(delay_level) > 1:
+        raise UsageError("give one of delay, deliver_at and delay_level")
+    if deliver_at is not None:
+        properties[PropertyKey.TIMER_DELIVER_MS] = str(timestamp_ms(deliver_at, "deliver_at"))
+        return 0
+    if delay is not None:
+        delay_s = seconds(delay, "delay")
+        level = level_of_delay(delay_s)
+        if level == 0 and delay_s > 0:
+            properties[PropertyKey.TIMER_DELAY_MS] = str(round(delay_s * 1000))
+        return level
+    if not 0 < delay_level <= 18:
+        raise UsageError("delay_level is a number from 1 to 18")
+    return delay_level
+
+
+def has_delay(message: Message) -> bool:
+    """Whether the message is to be delivered later than it is stored."""
+    return message.delay_level > 0 or not _DELAYS.isdisjoint(message.properties)
 
 
 def check_sendable(topic: str) -> None:

@@ -1,22 +1,22 @@
 """The client: the one object of the SDK that a program holds."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
-
-import msgspec
 
 from pocketmq.client._async.consumer import Consumer
 from pocketmq.client._async.core import Core
 from pocketmq.client._async.member import ConsumerOptions, FromWhere, Member, Mode
 from pocketmq.client._async.pulling import Puller, PullResult
+from pocketmq.client._async.transactions import Decision, Transaction
 from pocketmq.client.filters import Filter, Tag, as_filter
 from pocketmq.client.names import shown_topic
 from pocketmq.client.options import ClientOptions, Duration, seconds, timestamp_ms
-from pocketmq.client.outgoing import key_tuple, level_of_delay, user_properties
+from pocketmq.client.outgoing import has_delay, key_tuple, own_copy, set_delay, user_properties
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
 from pocketmq.model.errors import UsageError
-from pocketmq.model.message import Message, MessageQueue, SendReceipt
+from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
 from pocketmq.model.names import check_group, check_topic
 from pocketmq.model.seams import Clock, Network
 from pocketmq.wire.properties import PropertyKey
@@ -130,7 +130,7 @@ class Client:
             check_topic(topic)
             messages = [self._simple_message(topic, body) for body in bodies]
         else:
-            messages = [_own_copy(message) for message in topic]
+            messages = [own_copy(message) for message in topic]
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
         self.core.begin()
         return await self.core.producer.send_batch(messages, timeout_s, retries)
@@ -155,6 +155,75 @@ class Client:
         self.core.begin()
         await self.core.producer.send_oneway(message, queue)
 
+    def transaction(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        check: Callable[[ReceivedMessage], Awaitable[Decision]] | None = None,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        immunity: Duration | None = None,
+        queue: MessageQueue | None = None,
+        timeout: Duration | None = None,
+    ) -> Transaction:
+        """A message that is delivered when the block ends well, and not at all when it raises.
+
+            async with client.transaction("orders", b"...", check=check) as tx:
+                await database.insert(order, tx.message_id)
+
+        When the process dies in between, or the broker cannot be told, the broker asks a client of the producer group:
+        that client's `check` decides. Give programs that use transactions a `producer_group` each, so that none is
+        asked about another's messages.
+
+        Args:
+            topic: where to; or a whole Message. A transactional message has no delay.
+            body: bytes, or what the client's serializer takes.
+            check: is given the message, and returns True (commit), False (roll back), or None (not known yet). It
+                answers for all messages of `topic` of the producer group, whoever sent them; the last one given counts.
+            tag: what consumers can filter by.
+            keys: what operators can find the message by.
+            properties: names and values of your own.
+            flag: a number of your own.
+            message_group: messages of one group go to one queue.
+            immunity: nobody is asked about it before it is so old. Default: the broker's, 6 s.
+            queue: this queue and no other.
+            timeout: for sending the half, and again for telling the decision. Default: `send_timeout` of `connect`.
+
+        Raises:
+            UsageError: a message that can never be sent in a transaction.
+        """
+        message = self._message(topic, body, tag, keys, properties, flag, message_group, None, None, 0, True)
+        if has_delay(message):
+            raise UsageError("a transactional message has no delay")
+        message.properties[PropertyKey.TRANSACTION_PREPARED] = "true"
+        message.properties[PropertyKey.PRODUCER_GROUP] = self._options.producer_group
+        if immunity is not None:
+            immunity_s = math.ceil(seconds(immunity, "immunity"))
+            message.properties[PropertyKey.CHECK_IMMUNITY_TIME] = str(immunity_s)
+        timeout_s = None if timeout is None else seconds(timeout, "timeout")
+        return Transaction(self.core, message, check, timeout_s, queue)
+
+    async def watch_transactions(
+        self, topic: str | Sequence[str], check: Callable[[ReceivedMessage], Awaitable[Decision]]
+    ) -> None:
+        """Answer brokers that ask about transactions of the producer group, without beginning one.
+
+        For a program that was started again: what its last run left open is asked about as soon as a client of the
+        group is there. `check` is as in `transaction`.
+
+        Raises:
+            RouteNotFoundError: no broker has the topic, and none makes it.
+        """
+        self.core.begin()
+        for name in [topic] if isinstance(topic, str) else topic:
+            self.core.decisions.register(name, check)
+            await self.core.producer.queues_of(name)
+        await self.core.heartbeats.send_all()
+
     def _message(
         self,
         topic: str | Message,
@@ -170,7 +239,7 @@ class Client:
         wait_stored: bool,
     ) -> Message:
         if not isinstance(topic, str):
-            return _own_copy(topic)
+            return own_copy(topic)
         found = user_properties(properties) if properties else {}
         if type(body) is not bytes:
             body = self._options.serializer.encode(body, found)
@@ -181,7 +250,7 @@ class Client:
         if not wait_stored:
             found[PropertyKey.WAIT] = "false"
         if delay is not None or deliver_at is not None or delay_level:
-            delay_level = _set_delay(found, delay, deliver_at, delay_level)
+            delay_level = set_delay(found, delay, deliver_at, delay_level)
         return Message(
             topic=topic,
             body=body,
@@ -344,31 +413,6 @@ class Client:
         """Store a group's position in a queue. Raises PocketMQError."""
         self.core.begin()
         await self.core.offsets.store(group, queue, offset, certain=True)
-
-
-def _own_copy(message: Message) -> Message:
-    """The client adds properties to a message: not to the caller's."""
-    return msgspec.structs.replace(message, properties=dict(message.properties))
-
-
-def _set_delay(
-    properties: dict[str, str], delay: Duration | None, deliver_at: datetime | float | None, delay_level: int
-) -> int:
-    """Put a delay into the properties, or return it as a level. Raises UsageError."""
-    if (delay is not None) + (deliver_at is not None) + bool(delay_level) > 1:
-        raise UsageError("give one of delay, deliver_at and delay_level")
-    if deliver_at is not None:
-        properties[PropertyKey.TIMER_DELIVER_MS] = str(timestamp_ms(deliver_at, "deliver_at"))
-        return 0
-    if delay is not None:
-        delay_s = seconds(delay, "delay")
-        level = level_of_delay(delay_s)
-        if level == 0 and delay_s > 0:
-            properties[PropertyKey.TIMER_DELAY_MS] = str(round(delay_s * 1000))
-        return level
-    if not 0 < delay_level <= 18:
-        raise UsageError("delay_level is a number from 1 to 18")
-    return delay_level
 
 
 def _subscriptions(topic: Topics, wanted: Filter | str | None) -> dict[str, Filter]:

@@ -16,6 +16,7 @@ from pocketmq.client._async.offsets import Offsets
 from pocketmq.client._async.producer import Producer
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client._async.routes import RouteCache
+from pocketmq.client._async.transactions import Decisions
 from pocketmq.client.options import ClientOptions
 from pocketmq.client.parts import Cursors
 from pocketmq.client.routing import TopicRoute
@@ -44,6 +45,7 @@ class Core:
         self.started_ms = clock.time_ms()
         self.calm_from = 0.0
         """No consumer changes over before this monotonic time."""
+        self.decisions = Decisions(self)
         self.inbound = Inbound(self)
         self.remoting = Remoting(
             network,
@@ -197,6 +199,7 @@ class Core:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.inbound.close()
+        await self.decisions.close()
         await self.heartbeats.close()
         await self.routes.close()
         await self.remoting.close()

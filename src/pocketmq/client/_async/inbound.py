@@ -1,4 +1,4 @@
-"""What brokers ask of a client: notices (40), resets (220), questions (221, 307), a message to try (309).
+"""What brokers ask of a client: notices (40), resets (220), questions (221, 307, 39), a message to try (309).
 
 A handler is a plain function that answers at once, or says nothing and answers later. What nobody handles is answered
 with 3.
@@ -51,6 +51,7 @@ class Inbound:
             RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: self._consumer_status,
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume_directly,
+            RequestCode.CHECK_TRANSACTION_STATE: core.decisions.asked,
         }
         self._trials: set[asyncio.Task[None]] = set()
 

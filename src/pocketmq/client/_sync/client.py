@@ -11,12 +11,14 @@ from pocketmq.client._async.client import Client as AsyncClient
 from pocketmq.client._async.client import Topics
 from pocketmq.client._async.member import FromWhere, Mode
 from pocketmq.client._async.pulling import PullResult
+from pocketmq.client._async.transactions import Decision
 from pocketmq.client._sync.consumer import Consumer
+from pocketmq.client._sync.transactions import Transaction
 from pocketmq.client.filters import Filter
 from pocketmq.client.options import Duration
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
 from pocketmq.client.portal import Portal
-from pocketmq.model.message import Message, MessageQueue, SendReceipt
+from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
 
 
 class Client:
@@ -163,6 +165,76 @@ class Client:
             message_group=message_group,
             queue=queue,
         )
+
+    def transaction(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        check: Callable[[ReceivedMessage], Decision] | None = None,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        immunity: Duration | None = None,
+        queue: MessageQueue | None = None,
+        timeout: Duration | None = None,
+    ) -> Transaction:
+        """A message that is delivered when the block ends well, and not at all when it raises.
+
+            with client.transaction("orders", b"...", check=check) as tx:
+                database.insert(order, tx.message_id)
+
+        When the process dies in between, or the broker cannot be told, the broker asks a client of the producer group:
+        that client's `check` decides. Give programs that use transactions a `producer_group` each, so that none is
+        asked about another's messages.
+
+        Args:
+            topic: where to; or a whole Message. A transactional message has no delay.
+            body: bytes, or what the client's serializer takes.
+            check: is given the message, and returns True (commit), False (roll back), or None (not known yet). It
+                answers for all messages of `topic` of the producer group, whoever sent them; the last one given counts.
+            tag: what consumers can filter by.
+            keys: what operators can find the message by.
+            properties: names and values of your own.
+            flag: a number of your own.
+            message_group: messages of one group go to one queue.
+            immunity: nobody is asked about it before it is so old. Default: the broker's, 6 s.
+            queue: this queue and no other.
+            timeout: for sending the half, and again for telling the decision. Default: `send_timeout` of `connect`.
+
+        Raises:
+            UsageError: a message that can never be sent in a transaction.
+        """
+        return Transaction(
+            self._portal,
+            self._portal.run(
+                self._inner.transaction,
+                topic,
+                body,
+                check=None if check is None else self._portal.in_thread(check, lambda message: message),
+                tag=tag,
+                keys=keys,
+                properties=properties,
+                flag=flag,
+                message_group=message_group,
+                immunity=immunity,
+                queue=queue,
+                timeout=timeout,
+            ),
+        )
+
+    def watch_transactions(self, topic: str | Sequence[str], check: Callable[[ReceivedMessage], Decision]) -> None:
+        """Answer brokers that ask about transactions of the producer group, without beginning one.
+
+        For a program that was started again: what its last run left open is asked about as soon as a client of the
+        group is there. `check` is as in `transaction`.
+
+        Raises:
+            RouteNotFoundError: no broker has the topic, and none makes it.
+        """
+        self._portal.call(self._inner.watch_transactions, topic, self._portal.in_thread(check, lambda message: message))
 
     def consume(
         self,
