@@ -42,6 +42,13 @@ RUNS_PER_SEGMENT_MAX = 24
 COLLECT_BYTES = 1024 * 1024
 """The keys of the newest records are collected each time the log grew by so much."""
 
+COLLECT_S = 0.004
+COLLECT_BLOCKS = 16
+"""How long keys are collected, and from how many blocks, before other tasks get a turn.
+
+More than one block, so that the index cannot fall behind a log that grows by several blocks between two turns.
+"""
+
 RETRY_S = 5.0
 """How long the index waits after an error of the disk."""
 
@@ -181,8 +188,16 @@ class Index:
 
     async def _collect_keys(self) -> None:
         self._take_marks(self._segment_end())
+        await self._collect_blocks()
+
+    async def _collect_blocks(self) -> None:
+        """Collect the keys of all whole blocks, a few milliseconds at a time however many there are."""
         while self.keys.behind:
-            self.keys.collect_block()
+            deadline = self._clock.monotonic() + COLLECT_S
+            for _ in range(min(self.keys.behind, COLLECT_BLOCKS)):
+                self.keys.collect_block()
+                if self._clock.monotonic() >= deadline:
+                    break
             await self._clock.sleep(0)
 
     def _take_marks(self, end: int) -> None:
@@ -196,9 +211,7 @@ class Index:
         timestamps = self._take_timestamps(end)
         queues = list(self._tail.touched)
         self._take_marks(end)
-        while self.keys.behind:
-            self.keys.collect_block()
-            await self._clock.sleep(0)
+        await self._collect_blocks()
         self.keys.finish(end)
         if not await self._wait_durable(end):
             self._tail.stretch_timestamps.add_range(timestamps)

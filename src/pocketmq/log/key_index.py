@@ -25,7 +25,7 @@ LIST_KEYS = 16 * 1024
 """How many keys are sorted at once: a few milliseconds."""
 
 
-def collect_keys(data: memoryview | bytes, block: int) -> list[int]:
+def collect_keys(data: bytes, block: int) -> list[int]:
     """One `hash << 32 | block` for each key in a block of records, unsorted."""
     words = b" ".join(_KEYS.findall(data)).split()
     return [key_hash << 32 | block for key_hash in map(crc32, words)]
@@ -86,9 +86,10 @@ class KeyCollector:
 
     def _collect(self, number: int, end: int) -> None:
         segment = self._segments.find(self.blocks[number])
-        if segment is None or segment.view is None:
+        if segment is None or segment.file is None:
             return
-        self._keys += collect_keys(segment.view[self.blocks[number] - segment.start : end - segment.start], number)
+        start = self.blocks[number]
+        self._keys += collect_keys(segment.file.read_at(start - segment.start, end - start), number)
         if len(self._keys) >= LIST_KEYS:
             self._sort()
 

@@ -1,7 +1,7 @@
 """What a read gives, and how a stretch of index units becomes slices of the log.
 
-Records that lie one behind the other in the log become one slice, so that a queue that is written alone is handed out
-as a single piece of the file, whatever the number of messages.
+A queue that is written alone is handed out as a single piece of the file, whatever the number of messages. Otherwise
+each record is a slice of its own: joining them costs less than looking for neighbours.
 """
 
 import struct
@@ -88,16 +88,24 @@ class Picker:
         sizes = values[1::3]
         size = sum(sizes)
         first = values[0]
-        if size == 0 or size > self.bytes_max - self.size_bytes or values[-3] + values[-2] - first != size:
-            self.take_some(units, None)
-            return
+        end = values[-3] + values[-2]
         segment = self._segments.find(first)
         if segment is None or segment.view is None:
             self.missing = True
             return
-        first -= segment.start
-        self.records.append(segment.view[first : first + size])
-        self.count += count - sizes.count(0)
+        start = segment.start
+        if size > self.bytes_max - self.size_bytes or 0 in sizes or end > start + segment.size:
+            self.take_some(units, None)
+            return
+        view = segment.view
+        if end - first == size:
+            self.records.append(view[first - start : end - start])
+        else:
+            self.records += [
+                view[position - start : position - start + length]
+                for position, length in zip(values[0::3], sizes, strict=True)
+            ]
+        self.count += count
         self.size_bytes += size
         self.offset += count
 

@@ -124,9 +124,10 @@ class Scanner:
 
         `Stop.LIMIT` says that the limit, or the end of the chunk, was reached and there may be more.
         """
-        assert segment.view is not None
+        assert segment.file is not None
         offset = position - segment.start
-        chunk = bytes(segment.view[offset : offset + CHUNK_BYTES])
+        # Read, not mapped: the pages of a whole log would count as memory of the process.
+        chunk = segment.file.read_at(offset, CHUNK_BYTES)
         if position - self._last_mark >= MARK_BYTES // 2 or offset == 0:
             self._marks.append(position)
             self._last_mark = position
