@@ -28,6 +28,8 @@ async def fill(disk: SimulatedDisk, clock: VirtualClock, history: History, *, fl
         async with opened(disk, clock, settings(flush)) as log:
             for burst in range(8):
                 workload.burst(log, 4)
+                if flush == "sync":
+                    history.seen.update(content_of(log))
                 if burst % 3:
                     await clock.sleep(0.003)
             await log.wait_durable(log.max_position, force=True)

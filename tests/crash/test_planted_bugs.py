@@ -22,6 +22,7 @@ async def fill(disk: SimulatedDisk, clock: VirtualClock, history: History) -> No
     async with opened(disk, clock, SETTINGS) as log:
         for _ in range(10):
             workload.burst(log, 3)
+            history.seen.update(content_of(log))
             await clock.sleep(0.004)
         await clock.sleep(1)
 
@@ -84,6 +85,11 @@ def write_the_index_before_the_log(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Log, "_wait_flushed", hasty)
 
 
+def show_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Log, "readable_position", property(lambda log: log.written_position))
+    patch.setattr(Log, "_readable_offset", lambda log, queue: queue.next_offset)
+
+
 def leave_the_torn_tail(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimulatedFile, "clear_from", lambda file, offset: None)
 
@@ -96,6 +102,7 @@ def leave_the_torn_tail(patch: pytest.MonkeyPatch) -> None:
         answer_before_the_fsync,
         take_what_came_during_an_fsync_for_durable,
         write_the_index_before_the_log,
+        show_what_is_not_durable,
         leave_the_torn_tail,
     ],
 )

@@ -40,7 +40,7 @@ class Flusher:
         self.failed = False
         self.flush_count = 0
         self.on_durable: Callable[[int], None] | None = None
-        """Called with the new durable position."""
+        """Called with the new durable position, before those who wait for it are answered."""
         self.synchronous = synchronous
         self.armed = False
         """A flush is running or will begin by itself."""
@@ -92,6 +92,11 @@ class Flusher:
             heapq.heappush(self._waiters, (position, next(self._numbers), deadline, callback))
             if self._expiry is None:
                 self._expiry = self._clock.call_later(self._timeout_s, self._expire)
+            self._wake.set()
+
+    def hurry(self) -> None:
+        """Somebody wants to see what is written, and may not before it is durable: begin the next flush now."""
+        if not self.failed and self.durable_position < self._tail.written_position:
             self._wake.set()
 
     async def wait_durable(self, position: int, *, force: bool = False) -> bool:
@@ -156,9 +161,9 @@ class Flusher:
             self.durable_position = min(goal, segment.end)
             if self.durable_position == segment.end:
                 self._named.discard(segment.start)
+            if self.on_durable is not None:
+                self.on_durable(self.durable_position)
             self._answer()
-        if self.on_durable is not None:
-            self.on_durable(self.durable_position)
 
     def _answer(self) -> None:
         waiters = self._waiters

@@ -80,6 +80,12 @@ class Log(LogReader):
         """What was found when the log was opened."""
         self._lock = lock
         self._closed = False
+        self._hidden = {}
+        if settings.flush == "sync":
+            # What a power loss can take back must not be seen: its offsets would be given to other messages, and
+            # consumers that have gone past them would never get those.
+            self.readable_limit = 0
+            self.flusher.on_durable = self.show_until
 
     @classmethod
     async def open(
@@ -117,6 +123,9 @@ class Log(LogReader):
             lock.release()
             raise
         log.flusher.start()
+        if settings.flush == "sync":
+            log.show_until(log.durable_position)
+            await log.wait_durable(log.written_position)
         log.index.start()
         log.retention.start()
         return log
@@ -150,6 +159,10 @@ class Log(LogReader):
         self.start_at(end)
         self.flusher.start_at(self.index.covered, starts)
         self.index.rebuild = self._rebuild_run
+
+    def _hide(self, queues: dict[LogQueue, None]) -> None:
+        super()._hide(queues)
+        self.flusher.hurry()
 
     async def _rebuild_run(self, file: RunFile) -> None:
         for sentence in await rebuild_run(self.disk, self.clock, self.segments, self.runs, file.start, file.end):

@@ -24,6 +24,8 @@ class LogReader(LogTail):
     runs: RunStore
     readable_limit = NOWHERE
     """Consumers see nothing at or beyond it, even when it is written."""
+    _hidden: dict[LogQueue, None]
+    """Queues with records beyond the limit that somebody waits for."""
 
     @property
     def min_position(self) -> int:
@@ -160,7 +162,26 @@ class LogReader(LogTail):
                 low = middle + 1
             else:
                 high = middle
+        if low < queue.next_offset:
+            self._hide({queue: None})
         return low
+
+    def _show(self, woken: dict[LogQueue, None]) -> None:
+        if self.readable_limit < self.written_position:
+            self._hide(woken)
+        else:
+            super()._show(woken)
+
+    def _hide(self, queues: dict[LogQueue, None]) -> None:
+        """Somebody waits for what lies beyond the limit."""
+        self._hidden.update(queues)
+
+    def show_until(self, position: int) -> None:
+        """Let consumers see what lies before `position`, and tell those who wait for it."""
+        self.readable_limit = position
+        if self._hidden:
+            hidden, self._hidden = self._hidden, {}
+            super()._show({queue: None for queue in hidden if queue.waiters})
 
 
 def _nothing(offset: int, min_offset: int, max_offset: int) -> Slice:

@@ -16,6 +16,7 @@ from pocketmq.log.segments import Segment, Segments
 from pocketmq.model.errors import MessageTooLargeError, StoreError, UsageError
 from pocketmq.model.limits import PROPERTIES_BYTES_MAX
 from pocketmq.model.seams import Clock
+from pocketmq.wire.properties import PropertyKey, without_property
 from pocketmq.wire.record import (
     BLANK_BYTES,
     INT64,
@@ -47,6 +48,10 @@ PIECES = 5
 _QUEUE_IN_HEAD = struct.Struct(">12xi4xq")
 _CRC_KEY = b"__CRC32#\x01"
 RECORD_CRC_BYTES = 20
+_CRC_SIGN_AT = -13
+_CRC_SIGN = ord("#")
+"""Where the key of a checksum that ends the properties has its last character: one look tells that there is none."""
+
 
 _pack_head = RECORD_HEAD.pack
 _pack_unit = UNIT.pack
@@ -98,7 +103,7 @@ class Staging:
         """Where the next record goes."""
         self.written_position = 0
         """Everything before it can be read."""
-        self.on_written: Callable[[set[LogQueue]], None] | None = None
+        self.on_written: Callable[[Iterable[LogQueue]], None] | None = None
         """Called after a write with the queues that got records and have waiters."""
         self.appended_records = 0
         self.touched: dict[LogQueue, None] = {}
@@ -119,7 +124,7 @@ class Staging:
         self._now = 0
         self._staged: list[bytes | memoryview] = []
         self._sealed: list[tuple[int, int, list[bytes | memoryview], bytes]] = []
-        self._woken: set[LogQueue] = set()
+        self._woken: dict[LogQueue, None] = {}
         self._limit = -1
         self._segment: Segment
         self._segment_end = 0
@@ -153,7 +158,13 @@ class Staging:
         size = fixed_bytes + body_bytes + properties_bytes
         position = self.max_position
         end = position + size
-        if end > self._limit or sys_flag & _HOSTS_V6 or properties_bytes > 1023 or 0 in properties:
+        if (
+            end > self._limit
+            or sys_flag & _HOSTS_V6
+            or properties_bytes > 1023
+            or 0 in properties
+            or (properties_bytes >= RECORD_CRC_BYTES and properties[_CRC_SIGN_AT] == _CRC_SIGN)
+        ):
             return self._append_slowly(
                 queue,
                 body,
@@ -199,7 +210,7 @@ class Staging:
         else:
             self._first_unit(queue, unit)
         if queue.waiters:
-            self._woken.add(queue)
+            self._woken[queue] = None
         return position
 
     def append_batch(
@@ -258,7 +269,12 @@ class Staging:
                 body_bytes = len(body)
                 properties_bytes = len(properties)
                 size = fixed_bytes + body_bytes + properties_bytes
-                if position + size > limit or properties_bytes > 1023 or 0 in properties:
+                if (
+                    position + size > limit
+                    or properties_bytes > 1023
+                    or 0 in properties
+                    or (properties_bytes >= RECORD_CRC_BYTES and properties[_CRC_SIGN_AT] == _CRC_SIGN)
+                ):
                     slow = message
                     break
                 unit = _pack_unit(position, size, tag_code)
@@ -299,7 +315,7 @@ class Staging:
                 else:
                     self._first_unit(queue, b"".join(units))
                 if queue.waiters:
-                    self._woken.add(queue)
+                    self._woken[queue] = None
         return slow
 
     def _append_slowly(
@@ -324,6 +340,9 @@ class Staging:
         if 0 in properties:
             # What was torn off by a power failure reads as zeros; so that recovery can tell, no record holds any there.
             raise UsageError("the properties hold a NUL character", code=13)
+        if len(properties) >= RECORD_CRC_BYTES and properties[-RECORD_CRC_BYTES:].startswith(_CRC_KEY):
+            # Left from where the message was stored before: here it would be a checksum that does not match.
+            properties = without_property(properties, PropertyKey.CRC32.encode())
         if self._record_crc and properties and not properties.endswith(b"\x02"):
             properties += b"\x02"
         properties_bytes = len(properties) + (RECORD_CRC_BYTES if self._record_crc else 0)
@@ -367,7 +386,7 @@ class Staging:
         else:
             self._first_unit(queue, unit)
         if queue.waiters:
-            self._woken.add(queue)
+            self._woken[queue] = None
         return position
 
     def _first_unit(self, queue: LogQueue, unit: bytes) -> None:

@@ -6,6 +6,7 @@ In between lies one batch of requests, so a thousand sends from one socket read 
 import errno
 import os
 
+from pocketmq.log.queues import LogQueue
 from pocketmq.log.staging import MARK_BYTES, NOWHERE, PIECES, Staging
 from pocketmq.model.errors import StoreError, StoreFullError
 
@@ -40,10 +41,15 @@ class LogTail(Staging):
             self._finish_sealed()
         self._staged_from = self.written_position = self.max_position
         if self._woken and self.on_written is not None:
-            woken, self._woken = self._woken, set()
-            self.on_written(woken)
+            woken, self._woken = self._woken, {}
+            self._show(woken)
         if self.max_position >= self._notice_at:
             self._notice_progress()
+
+    def _show(self, woken: dict[LogQueue, None]) -> None:
+        """Tell those who wait for a message in one of these queues that one is there."""
+        if self.on_written is not None:
+            self.on_written(woken)
 
     def write_for_reader(self) -> None:
         """Write what is staged, because somebody wants to read; he is not told when that fails.

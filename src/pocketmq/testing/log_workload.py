@@ -39,6 +39,8 @@ class History:
     """Every record that was ever appended, in order."""
     sent: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
     """Every body, per queue, in order; those of appends that failed, too."""
+    seen: dict[Place, bytes] = field(default_factory=dict)
+    """What a consumer was given: its place must not be given to another message."""
     kept_from: int = 0
     """Retention may have removed what is below this position, and nothing else."""
     now: Callable[[], float] = float
@@ -152,6 +154,9 @@ def check_promises(content: dict[Place, bytes], history: History, *, lag_s: floa
             continue
         assert found == written.body, f"{place} should hold {written.body[:20]!r}, not {found[:20]!r}"
         assert written.position < lost_from, f"{place} is there, although something before it is lost"
+    for place, body in history.seen.items():
+        found = content.get(place, b"nothing")
+        assert found == body, f"{place} was given to a consumer as {body[:20]!r}, and is {found[:20]!r} now"
     order: dict[tuple[str, int], int] = {}
     for place in sorted(content):
         topic, queue_id, _ = place
