@@ -34,6 +34,9 @@ from pocketmq.wire.record import (
 CHUNK_BYTES = 64 * 1024
 """How much is looked at together; a record that does not end in it is looked at by itself."""
 
+TAGS_KEPT_MAX = 10_000
+"""Most tags whose codes are remembered."""
+
 SECTOR_BYTES = 512
 """The least that a disk writes whole, or not at all."""
 
@@ -285,7 +288,7 @@ class Scanner:
 
     def _tag_code(self, tags: bytes) -> int:
         code = tag_code(tags.decode("utf-8", "replace"))
-        if len(self._tag_codes) < 10_000:
+        if tags and len(self._tag_codes) < TAGS_KEPT_MAX:  # an empty value is none: an earlier one counts then
             self._tag_codes[tags] = code
         return code
 
@@ -334,7 +337,7 @@ def _what_is_wrong(record: Record, view: memoryview, position: int) -> str:
     if properties.endswith(b"\0") or _TORN in properties:
         # A sector that was never written reads as zeros.
         return "the properties are cut off"
-    if properties[-RECORD_CRC_BYTES:].startswith(_CRC_KEY):
+    if len(properties) >= RECORD_CRC_BYTES and properties[-RECORD_CRC_BYTES:].startswith(_CRC_KEY):
         expected = record_crc_property(crc32(view[:-RECORD_CRC_BYTES]))
         if properties[-RECORD_CRC_BYTES:] != expected:
             return "the record does not match its checksum"

@@ -245,6 +245,14 @@ async def test_a_record_checksum_covers_the_whole_record(
     assert len(record.properties) == len(b"KEYS\x01a\x02") + 20
 
 
+def test_a_checksum_from_elsewhere_is_left_out(log: Log, tools: Any) -> None:
+    tools.send(log, properties=b"KEYS\x01a\x02__CRC32#\x010123456789\x02")
+    tools.send(log, properties=b"note\x01something with # in it \x02")
+    first, second = tools.records(log, log.queue("orders", 0))
+    assert first.properties == b"KEYS\x01a\x02"
+    assert second.properties == b"note\x01something with # in it \x02"
+
+
 def test_a_dropped_topic_is_gone_and_goes_on_behind_its_end(log: Log, tools: Any) -> None:
     for _ in range(3):
         tools.send(log)
