@@ -15,6 +15,7 @@ from pocketmq.model.errors import SettingError, UsageError
 from pocketmq.model.settings import Settings
 
 if TYPE_CHECKING:
+    from pocketmq.log.recovery import Progress
     from pocketmq.server.server import Ready, Server
 
 EPHEMERAL_SEGMENT_BYTES = 64 * 1024 * 1024
@@ -267,16 +268,20 @@ class _ProgressLine:
     """Shows how far the opening of the log is: one line that is rewritten, or a line now and then in a log file."""
 
     def __init__(self) -> None:
+        self._phase = ""
         self._shown_percent = -1
 
-    def show(self, progress: Any) -> None:
-        total = max(1, progress.end - progress.start)
-        percent = int(100 * (progress.position - progress.start) / total)
+    def show(self, progress: "Progress") -> None:
+        percent = min(100, int(100 * progress.done_bytes / max(1, progress.total_bytes)))
         step = 1 if sys.stderr.isatty() else 10
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            self._shown_percent = -1
         if percent < self._shown_percent + step and percent < 100:
             return
         if self._shown_percent < 0 and percent >= 100:
             return
         self._shown_percent = percent
         end = "\r" if sys.stderr.isatty() and percent < 100 else "\n"
-        print(f"opening the log: {percent} % of {total >> 20} MiB read", end=end, file=sys.stderr, flush=True)
+        text = f"{progress.phase}: {percent} % of {progress.total_bytes >> 20} MiB"
+        print(text, end=end, file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ import msgspec
 
 from pocketmq.broker.broker import Broker
 from pocketmq.http.port import HttpPort
+from pocketmq.log.recovery import Progress
 from pocketmq.model.errors import PocketMQError
 from pocketmq.model.seams import Clock, Disk, Network
 from pocketmq.model.setting_table import PORT_OFF
@@ -47,7 +48,7 @@ class Server:
         network: Network,
         disk: Disk,
         parts: Collection[str] = ALL_PARTS,
-        progress: Callable[[Any], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
     ) -> None:
         check_settings(settings)
         self.settings = settings
