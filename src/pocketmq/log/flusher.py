@@ -129,7 +129,7 @@ class Flusher:
                 self.armed = True
                 try:
                     await self._flush()
-                except OSError as error:
+                except Exception as error:
                     self._fail(error)
                 self.armed = False
             if self._closing:
@@ -189,7 +189,7 @@ class Flusher:
         for _, _, _, callback in late:
             _call(callback, False)
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: Exception) -> None:
         self.failed = True
         self._tail.refuse(
             REASON,

@@ -139,8 +139,11 @@ class Index:
             try:
                 async with self.lock:
                     await self.work()
-            except (OSError, StoreError) as error:
+            except Exception as error:  # whatever it is: without the index, memory would grow with the log
                 self.last_error = error
+                if not isinstance(error, (OSError, StoreError)):
+                    context = {"message": "the index of the log failed", "exception": error}
+                    asyncio.get_running_loop().call_exception_handler(context)
                 self._clock.call_later(RETRY_S, self.wake)
             else:
                 self.last_error = None

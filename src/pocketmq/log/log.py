@@ -246,6 +246,17 @@ class Log(LogReader):
         self.segments.close()
         self._lock.release()
 
+    def problems(self) -> list[str]:
+        """What is wrong at the moment, one sentence each; empty when all is well."""
+        found = []
+        if self.refusal is not None:
+            found.append(self.refusal.message)
+        if self.index.last_error is not None:
+            found.append(f"the index cannot be written and stays in memory: {self.index.last_error}")
+        if self.retention.last_error is not None:
+            found.append(f"old segments cannot be deleted: {self.retention.last_error}")
+        return found
+
     def statistics(self) -> LogStatistics:
         """Figures for metrics and for people."""
         return LogStatistics(

@@ -11,6 +11,7 @@ from pocketmq.model.errors import StoreCorruptError
 from pocketmq.model.seams import Disk
 from pocketmq.model.settings import StoreSettings
 from pocketmq.testing.clock import VirtualClock
+from pocketmq.testing.disk import SimulatedDisk
 from pocketmq.wire.record import decode_record
 
 OpenLog = Callable[..., Any]
@@ -210,3 +211,19 @@ async def test_times_are_found_across_runs(log: Log, tools: Any, clock: VirtualC
         assert log.offset_by_time(queue, times[number] - 1) == number
         assert log.offset_by_time(queue, times[number], "upper") == number
         assert log.offset_by_time(queue, times[number] - 1, "upper") == max(number - 1, 0)
+
+
+async def test_an_index_that_cannot_be_written_is_a_problem_until_it_can(
+    open_log: OpenLog, tools: Any, clock: VirtualClock
+) -> None:
+    disk = SimulatedDisk(1)
+    log = await open_log(disk=disk)
+    disk.fail("write", path="/index/", times=3)
+    await fill(log, tools, clock, 60)
+    await clock.sleep(60)
+    assert log.problems() == []
+    assert len(tools.bodies(log, "busy")) == 60
+    disk.fail("write", path="/index/", times=1000)
+    await fill(log, tools, clock, 60)
+    assert ["the index cannot be written" in problem for problem in log.problems()] == [True]
+    assert len(tools.bodies(log, "busy")) == 120
