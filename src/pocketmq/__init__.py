@@ -42,7 +42,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "pocketmq.client": ("Client", "Consumer", "Delivery", "PullResult", "PullStatus", "Sql", "Tag", "Transaction", "connect"),
+    "pocketmq.client": (
+        "Client",
+        "Consumer",
+        "Delivery",
+        "PullResult",
+        "PullStatus",
+        "Sql",
+        "Tag",
+        "Transaction",
+        "connect",
+    ),
     "pocketmq.model.errors": (
         "BackPressureError",
         "BrokerError",

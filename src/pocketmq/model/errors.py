@@ -28,7 +28,6 @@
 of these into an answer, and a client any answer into one of these.
 """
 
-
 from collections.abc import Sequence
 
 
@@ -141,7 +140,7 @@ class BackPressureError(PocketMQError):
 
 
 class SendBatchError(PocketMQError):
-    """Some messages of a batch were not stored. `results` holds, in the batch's order, a receipt or an error for each."""
+    """Some messages of a batch were not stored. `results` holds a receipt or an error for each, in their order."""
 
     def __init__(self, message: str, *, results: Sequence[object], cause: PocketMQError) -> None:
         super().__init__(message, code=cause.code, cause=cause, retryable=cause.retryable)
