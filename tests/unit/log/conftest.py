@@ -28,7 +28,7 @@ with warnings.catch_warnings():
     _Policy = asyncio.DefaultEventLoopPolicy
 
 
-class VirtualPolicy(_Policy):  # type: ignore[misc, valid-type]
+class VirtualPolicy(_Policy):
     """Every test runs on a loop on which waiting takes no time."""
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
