@@ -105,9 +105,9 @@ class Run:
                 await log.clock.sleep(1)
                 if await log.retention.delete_oldest():
                     for name in model.written:
-                        queue = log.queue(*name)
-                        if queue is not None:
-                            model.first[name] = queue.min_offset
+                        found = log.queue(*name)
+                        if found is not None:
+                            model.first[name] = found.min_offset
             case ("drop", topic):
                 log.drop_topic(topic)
                 model.write()
