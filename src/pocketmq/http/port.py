@@ -106,14 +106,14 @@ class HttpPort:
 
     def join(self, waiting: "_WaitingConnection") -> None:
         """A connection has come that must wait."""
-        if self._refusal is not None:
-            waiting.refuse(self._refusal)
-        elif self._factory is not None:
+        if self._factory is not None:
             waiting.hand_over(self._factory())
         elif len(self._waiting) >= WAITING_MAX:
             waiting.abort()
         else:
             self._waiting.add(waiting)
+            if self._refusal is not None:
+                waiting.refuse(self._refusal)
 
     def leave(self, waiting: "_WaitingConnection") -> None:
         """A connection waits no more."""
@@ -127,12 +127,16 @@ class _WaitingConnection(asyncio.Protocol):
         self._port = port
         self._transport: asyncio.Transport | None = None
         self._data = bytearray()
+        self._refusal: bytes | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._port.join(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._refusal is not None:
+            self._answer(self._refusal)
+            return
         self._data += data
         if len(self._data) > WAITING_BYTES_MAX:
             peer = self._transport.get_extra_info("peername") if self._transport is not None else None
@@ -155,7 +159,13 @@ class _WaitingConnection(asyncio.Protocol):
             protocol.data_received(bytes(self._data))
 
     def refuse(self, answer: bytes) -> None:
-        """Write one answer and close."""
+        """Write one answer and close, as soon as there is a request: before, the close would reset the connection."""
+        if self._data:
+            self._answer(answer)
+        else:
+            self._refusal = answer
+
+    def _answer(self, answer: bytes) -> None:
         self._port.leave(self)
         if self._transport is not None:
             self._transport.write(answer)
