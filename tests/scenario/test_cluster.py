@@ -17,8 +17,9 @@ from pocketmq.testing.loop import run
 from pocketmq.testing.machine import Machine
 from pocketmq.testing.network import SimulatedNetwork
 
-TOPIC, GROUP = "orders", "billing"
+TOPIC = "orders"
 FAULTS = 25
+FAILURE_RATE = 0.01
 DRAIN_S = 300.0
 
 
@@ -28,6 +29,9 @@ class Trace:
 
     acknowledged: list[bytes] = field(default_factory=list)
     consumed: list[bytes] = field(default_factory=list)
+    """By the group whose members take messages as they come."""
+    in_order: list[tuple[int, int, bytes]] = field(default_factory=list)
+    """By the group that takes them in order: queue id, offset, body."""
     events: list[tuple[float, str]] = field(default_factory=list)
 
 
@@ -89,9 +93,23 @@ class World:
 
     async def consume(self, machine: Machine) -> None:
         client = self.connect(machine)
-        async for message in client.consume(TOPIC, group=GROUP, from_where="first"):
+        await asyncio.gather(self.consume_freely(client), self.consume_in_order(client))
+
+    async def consume_freely(self, client: pocketmq.Client) -> None:
+        async for message in client.consume(TOPIC, group="billing", from_where="first"):
             async with message:
+                self.fail_now_and_then()
                 self.trace.consumed.append(message.body)
+
+    async def consume_in_order(self, client: pocketmq.Client) -> None:
+        async for message in client.consume(TOPIC, group="ledger", from_where="first", orderly=True):
+            async with message:
+                self.fail_now_and_then()
+                self.trace.in_order.append((message.queue_id, message.queue_offset, message.body))
+
+    def fail_now_and_then(self) -> None:
+        if self.random.random() < FAILURE_RATE:
+            raise ValueError("this message could not be dealt with")
 
     def note(self, event: str) -> None:
         self.trace.events.append((round(self.clock.monotonic(), 6), event))
@@ -163,10 +181,24 @@ class World:
         self.note(f"{machine.address} goes on")
 
     async def drain(self) -> None:
+        """All that was acknowledged comes to both groups."""
         deadline = self.clock.monotonic() + DRAIN_S
-        while missing := set(self.trace.acknowledged) - set(self.trace.consumed):
+        while missing := self.missing():
             assert self.clock.monotonic() < deadline, f"never consumed: {sorted(missing, key=int)[:10]}"
             await self.clock.sleep(1)
+
+    def missing(self) -> set[bytes]:
+        everything = set(self.trace.acknowledged)
+        return (everything - set(self.trace.consumed)) | (everything - {body for _, _, body in self.trace.in_order})
+
+
+def check_order(trace: Trace) -> None:
+    """Messages may come twice, but none comes for the first time after a later one of its queue."""
+    reached: dict[int, int] = {}
+    for queue_id, offset, body in trace.in_order:
+        if offset > reached.get(queue_id, -1):
+            assert offset == reached.get(queue_id, -1) + 1, f"{body!r} of queue {queue_id} overtook another"
+            reached[queue_id] = offset
 
 
 def played(seed: int) -> Trace:
@@ -186,6 +218,7 @@ def quiet() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_acknowledged_message_is_consumed_whatever_breaks(seed: int) -> None:
     trace = played(seed)
+    check_order(trace)
     assert len(trace.acknowledged) > 500
 
 
