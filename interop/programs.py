@@ -104,6 +104,8 @@ _JAVA_SCENARIOS = (
     "pull",
     "lite-pull",
     "lite-assign",
+    "transaction",
+    "transaction-check",
     "create-topic",
     "topic-admin",
     "group-admin",
@@ -128,6 +130,8 @@ _GO_SCENARIOS = (
     "orderly",
     "pull",
     "poll",
+    "transaction",
+    "transaction-check",
     "topic-admin",
 )
 

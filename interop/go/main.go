@@ -60,6 +60,7 @@ func scenarios() []scenario {
 	all = append(all, retryingScenarios...)
 	all = append(all, orderingScenarios...)
 	all = append(all, pullingScenarios...)
+	all = append(all, transactingScenarios...)
 	return append(all, administeringScenarios...)
 }
 

@@ -7,7 +7,7 @@ from pocketmq.model.errors import PocketMQError
 from pocketmq.model.hashing import java_string_hash
 from pocketmq.model.names import CHECK_MAX_TOPIC, HALF_TOPIC, RETRY_PREFIX
 from pocketmq.wire.codes import ResponseCode
-from pocketmq.wire.properties import PropertyKey, decode_properties, property_finder
+from pocketmq.wire.properties import PropertyKey, decode_properties, property_finder, without_property
 from pocketmq.wire.record import Record
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 _TRANSACTION_PREPARED = PropertyKey.TRANSACTION_PREPARED + "\x01"
 _QUEUE_ID_DIGITS_MAX = 9
 
-_find_real_topic = property_finder(PropertyKey.REAL_TOPIC.encode())
-_find_real_queue_id = property_finder(PropertyKey.REAL_QUEUE_ID.encode())
+_REAL_TOPIC = PropertyKey.REAL_TOPIC.encode()
+_REAL_QUEUE_ID = PropertyKey.REAL_QUEUE_ID.encode()
+_find_real_topic = property_finder(_REAL_TOPIC)
+_find_real_queue_id = property_finder(_REAL_QUEUE_ID)
 _find_tags = property_finder(PropertyKey.TAGS.encode())
 
 
@@ -48,21 +50,27 @@ def _tag_code_of(tags: bytes) -> int:
     return java_string_hash(tags.decode(errors="replace"))
 
 
-def target_of(position: int, properties: bytes) -> tuple[str, int]:
-    """The topic and queue that a half is meant for. Raises PocketMQError 1 when it does not say."""
+def target_of(position: int, properties: bytes) -> tuple[str, int, bytes]:
+    """The topic and queue that a half is meant for, and the properties that its message has there.
+
+    Raises PocketMQError 1 when the half does not say.
+    """
     # Side by side, as they are written here; otherwise they are looked for.
-    _, found, rest = properties.rpartition(b"\x02REAL_TOPIC\x01")
+    before, found, rest = properties.rpartition(b"\x02REAL_TOPIC\x01")
     topic: bytes | None
     queue_id: bytes | None
     topic, together, rest = rest.partition(b"\x02REAL_QID\x01")
-    queue_id = rest.partition(b"\x02")[0]
-    if not found or not together or b"\x02" in topic:
+    queue_id, _, rest = rest.partition(b"\x02")
+    if found and together and b"\x02" not in topic and b"REAL_TOPIC\x01" not in before:
+        kept = before + b"\x02" + rest
+    else:
         topic, queue_id = _find_real_topic(properties), _find_real_queue_id(properties)
+        kept = without_property(without_property(properties, _REAL_TOPIC), _REAL_QUEUE_ID)
     if not topic or queue_id is None or not queue_id.isdigit() or len(queue_id) > _QUEUE_ID_DIGITS_MAX:
         raise PocketMQError(
             f"the half message at {position} does not say where it is meant for", code=ResponseCode.SYSTEM_ERROR
         )
-    return topic.decode(errors="replace"), int(queue_id)
+    return topic.decode(errors="replace"), int(queue_id), kept
 
 
 def fold_transaction_record(view: "Transactions", record: Record) -> None:

@@ -37,7 +37,6 @@ ASKED_BYTES_PER_STEP = 4 * 1024 * 1024
 PAUSE_S = 0.05
 """How long producers that do not read get to catch up before they are sent more."""
 PAUSES_MAX = 20
-GROUPS_REMEMBERED_MAX = 10_000
 
 _find_group = property_finder(PropertyKey.PRODUCER_GROUP.encode())
 
@@ -79,7 +78,6 @@ class TransactionChecks:
         self._clients = clients
         self._ready = ready
         self._send = send
-        self._turns: dict[str, int] = {}
         self.sent = 0
         self.given_up = 0
 
@@ -153,7 +151,7 @@ class TransactionChecks:
             group = (_find_group(record.properties) or b"").decode(errors="replace")
             if group in congested:
                 continue
-            producer, wait = self._producer(group)
+            producer, wait = self._producer(group, half)
             if producer is not None:
                 checks.append((producer, Check(half, record, half.checks + 1)))
                 size += record.size
@@ -167,18 +165,18 @@ class TransactionChecks:
                 self._send(producer, check)
         return later, len(checks)
 
-    def _producer(self, group: str) -> tuple["ProducerMember | None", bool]:
-        """Whose turn it is in a group; when it is nobody's now, whether it will be somebody's soon."""
+    def _producer(self, group: str, half: Half) -> tuple["ProducerMember | None", bool]:
+        """Whom to ask about a half; when there is nobody now, whether there will be soon.
+
+        Neighbours go to different producers, and so do the checks of one half: one that does not answer holds up none.
+        """
         members = self._clients.producers(group)
-        if len(self._turns) > GROUPS_REMEMBERED_MAX:
-            self._turns.clear()
+        turn = half.queue_offset + half.checks
         wait = False
-        turn = self._turns.get(group, 0)
         for step in range(len(members)):
             member = members[(turn + step) % len(members)]
             ready = self._ready(member)
             if ready:
-                self._turns[group] = turn + step + 1
                 return member, False
             wait = wait or ready is None
         return None, wait

@@ -67,7 +67,7 @@ _TRANSACTION_ID = "\x02" + PropertyKey.TRANSACTION_ID + "\x01"
 _KNOWN_OFFSET = PropertyKey.TRANSACTION_PREPARED_QUEUE_OFFSET.encode()
 _KNOWN_POSITION = KNOWN_POSITION.encode()
 _CHECK_TIMES = PropertyKey.TRANSACTION_CHECK_TIMES.encode()
-_MARK_PROPERTIES = b"TAGS\x01d\x02"
+_MARK_PROPERTIES = b"WAIT\x01true\x02TAGS\x01d\x02"
 _MARK_TAG_CODE = java_string_hash("d")
 _NOT_A_TRANSACTION_TYPE = ~SysFlag.TRANSACTION_MASK
 _HOSTS_V6 = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
@@ -259,18 +259,20 @@ class TransactionService:
                 code=ResponseCode.SYSTEM_ERROR,
             )
         if commit:
-            topic, queue_id = target_of(half.position, properties)
+            topic, queue_id, properties = target_of(half.position, properties)
             try:
                 queue = self._log.ensure_queue(topic, queue_id)
             except UsageError as error:
                 raise PocketMQError(error.message, code=ResponseCode.SYSTEM_ERROR, cause=error) from error
-            self._append_copy(queue, half, content, SysFlag.TRANSACTION_COMMIT)
+            self._append_copy(queue, half, content, properties, SysFlag.TRANSACTION_COMMIT)
             self._statistics.topic(topic).add(1, len(content[0]))
         self._ending[half.position] = half
         self.busy = True
 
-    def _append_copy(self, queue: "LogQueue", half: Half, content: "_Content", more_flags: int) -> None:
-        body, properties, flag, sys_flag, born_timestamp, born_host, store_host, reconsume_times = content
+    def _append_copy(
+        self, queue: "LogQueue", half: Half, content: "_Content", properties: bytes, more_flags: int
+    ) -> None:
+        body, _, flag, sys_flag, born_timestamp, born_host, store_host, reconsume_times = content
         if half.known_position != half.position:
             properties = without_property(without_property(properties, _KNOWN_OFFSET), _KNOWN_POSITION)
         if half.checks:
@@ -299,7 +301,7 @@ class TransactionService:
             for half in halves:
                 content = self._content(half)
                 if content is not None:
-                    self._append_copy(queue, half, content, 0)
+                    self._append_copy(queue, half, content, content[1], 0)
                 self._ending[half.position] = half
                 self.busy = True
         except StoreError:

@@ -130,11 +130,24 @@ async def test_a_commit_delivers_the_message_and_marks_the_half(peer) -> None:
     (half,) = await peer.records(HALVES)
     assert record.sys_flag & 12 == COMMIT
     assert record.prepared_transaction_offset == sent.position
-    for name in ("body", "flag", "born_timestamp", "born_host", "reconsume_times", "properties"):
+    for name in ("body", "flag", "born_timestamp", "born_host", "reconsume_times"):
         assert getattr(record, name) == getattr(half, name), name
+    expected = {key: value for key, value in properties_of(half).items() if not key.startswith("REAL_")}
+    assert properties_of(record) == expected
     (mark,) = await peer.records(MARKS)
     assert mark.body == b"%d," % sent.offset
     assert properties_of(mark)["TAGS"] == "d"
+
+
+@pytest.mark.parametrize(
+    "hostile", [{"REAL_TOPIC": "elsewhere", "REAL_QID": "9"}, {"XREAL_TOPIC": "x"}, {"REAL_QID": "7", "PGROUPS": "x"}]
+)
+async def test_what_a_client_says_about_the_real_topic_does_not_count(peer, hostile: dict[str, str]) -> None:
+    sent = await send_half(peer, queue_id=1, properties=hostile)
+    assert (await end(peer, sent, COMMIT)).code == 0
+    (record,) = await peer.records(queue_id=1)
+    assert "REAL_TOPIC" not in properties_of(record)
+    assert "REAL_QID" not in properties_of(record) or "REAL_TOPIC" not in hostile
 
 
 async def test_a_rollback_only_marks_the_half(peer) -> None:
@@ -296,6 +309,15 @@ async def test_the_producers_of_a_group_take_turns(world, peer, payer) -> None:
     await world.clock.sleep(30)
     assert len(producers[0].checks) == 3
     assert sum(len(producer.checks) for producer in producers[1:]) == 6 + 9
+
+
+async def test_each_check_of_a_transaction_goes_to_another_producer(world, peer, payer) -> None:
+    producers = [await payer(client_id=f"payer-{number}") for number in range(2)]
+    for number in range(4):
+        await send_half(peer, b"%d" % number)
+    await world.clock.sleep(61)
+    for producer in producers:
+        assert sorted(record.body for _, record in producer.checks) == [b"0", b"1", b"2", b"3"]
 
 
 async def test_only_checks_that_were_sent_count(world, peer, payer) -> None:

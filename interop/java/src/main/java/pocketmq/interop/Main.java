@@ -30,6 +30,7 @@ public final class Main {
         Retrying.register(all);
         Ordering.register(all);
         Pulling.register(all);
+        Transacting.register(all);
         Administering.register(all);
         return all;
     }
