@@ -51,6 +51,21 @@ def test_async_tests_under_anyio(pytester: pytest.Pytester) -> None:
     run(pytester, "-p", "no:asyncio").assert_outcomes(passed=3)
 
 
+def test_a_message_that_comes_in_an_hour(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile(
+        """
+        async def test_a_reminder_comes_after_an_hour(pocketmq_client, pocketmq_server):
+            await pocketmq_client.send("reminders", b"call back", delay=3600)
+            async with pocketmq_client.consume("reminders", group="phone", from_where="first") as consumer:
+                pocketmq_server.advance(3601)
+                async with await consumer.next() as message:
+                    assert message.body == b"call back"
+        """
+    )
+    run(pytester, "-p", "no:anyio").assert_outcomes(passed=1)
+
+
 def test_blocking_tests(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
