@@ -18,6 +18,7 @@ import pocketmq
 from pocketmq.admin import connect_admin
 from pocketmq.cli.bench_server import process_cpu_s
 
+HERE = Path(__file__).resolve().parent
 Figures = dict[tuple[str, str], float]
 
 WARM_UP_S = 6.0
@@ -27,6 +28,7 @@ DRAIN_MESSAGES = 2_000_000
 DRAIN_TIMEOUT_S = 120.0
 FILL_BODY_BYTES = 1024
 TOPICS, QUEUES = 1000, 8
+JAVA_LATENCY = HERE / "apache" / "Latency.java"
 
 
 @contextmanager
@@ -126,8 +128,21 @@ def latency(subject: Subject, options: argparse.Namespace) -> Figures:
         _bench(subject, "latency", "--rate", "200", "--seconds", "4")
         figures = _bench(subject, "latency", "--rate", "200", "--seconds", str(options.seconds))
     return {
-        ("send to consume at 200 msg/s: p50", "ms"): figures["latency_p50_ms"],
-        ("send to consume at 200 msg/s: p99", "ms"): figures["latency_p99_ms"],
+        ("send to consume at 200 msg/s, our SDK: p50", "ms"): figures["latency_p50_ms"],
+        ("send to consume at 200 msg/s, our SDK: p99", "ms"): figures["latency_p99_ms"],
+    }
+
+
+def latency_java(subject: Subject, options: argparse.Namespace) -> Figures:
+    """The same with the Java client."""
+    with running(subject):
+        arguments = [subject.namesrv, "latency", "latency", "200", str(WARM_UP_S), str(options.seconds)]
+        command = java_command("-Xms256m", "-Xmx256m", f"-Duser.home={subject.folder}")
+        done = subprocess.run([*command, str(JAVA_LATENCY), *arguments], stdout=subprocess.PIPE, check=True)
+    figures = json.loads(next(line for line in done.stdout.splitlines() if line.startswith(b"{")))
+    return {
+        ("send to consume at 200 msg/s, Java client: p50", "ms"): figures["consume_p50_ms"],
+        ("send to consume at 200 msg/s, Java client: p99", "ms"): figures["consume_p99_ms"],
     }
 
 
@@ -237,6 +252,7 @@ MEASURES: dict[str, Callable[[Subject, argparse.Namespace], Figures]] = {
     "batch": batch_32,
     "drain": drain,
     "latency": latency,
+    "latency_java": latency_java,
     "sdk": sdk,
     "start": start,
     "restart": restart,

@@ -37,7 +37,7 @@ def fetch() -> Path:
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             raise RuntimeError(f"{tool} was not found; a JDK (11 or newer) and Maven are needed to run Apache RocketMQ")
-    if not any(LIBRARIES.glob("rocketmq-broker-*.jar")):
+    if not any(LIBRARIES.glob("rocketmq-proxy-*.jar")):
         subprocess.run(["mvn", "-q", "-B", "package"], cwd=HERE, check=True)
     return LIBRARIES
 
@@ -54,6 +54,7 @@ class ApacheServer:
     Args:
         data_dir: holds the store (in `store`), the settings and the logs.
         settings: lines of `broker.conf` beside those given here, by their Java names.
+        proxy: start a proxy too, for gRPC clients; they find it at `grpc`.
         broker_options, namesrv_options: of the Java machines, heap sizes above all.
     """
 
@@ -64,6 +65,7 @@ class ApacheServer:
         namesrv_port: int = 0,
         broker_port: int = 0,
         settings: Mapping[str, object] | None = None,
+        proxy: bool = False,
         broker_options: Sequence[str] = ("-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=512m"),
         namesrv_options: Sequence[str] = ("-Xms128m", "-Xmx128m"),
     ) -> None:
@@ -73,7 +75,9 @@ class ApacheServer:
         self.namesrv_options = list(namesrv_options)
         self.namesrv_port = namesrv_port or free_port()
         self.broker_port = broker_port or free_port(around=(-2, 1))  # it also takes the ports 2 below and 1 above
+        self._grpc_port = free_port() if proxy else None
         self._namesrv: subprocess.Popen[bytes] | None = None
+        self._proxy: subprocess.Popen[bytes] | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._outputs: list[IO[bytes]] = []
 
@@ -93,6 +97,13 @@ class ApacheServer:
         return f"127.0.0.1:{self.broker_port}"
 
     @property
+    def grpc(self) -> str:
+        """`host:port` of the proxy. Raises RuntimeError when there is none."""
+        if self._grpc_port is None:
+            raise RuntimeError("the server was made without a proxy")
+        return f"127.0.0.1:{self._grpc_port}"
+
+    @property
     def pid(self) -> int:
         """The id of the broker's process. Raises RuntimeError when there is none."""
         if self._broker is None:
@@ -102,7 +113,7 @@ class ApacheServer:
     @property
     def pids(self) -> list[int]:
         """The ids of all its processes."""
-        return [process.pid for process in (self._namesrv, self._broker) if process is not None]
+        return [process.pid for process in (self._namesrv, self._broker, self._proxy) if process is not None]
 
     def start(self, *, timeout_s: float = START_TIMEOUT_S) -> Self:
         """Start what does not run, and wait until the name server knows the broker."""
@@ -112,6 +123,9 @@ class ApacheServer:
         if self._broker is None:
             self._broker = self._run("broker", "org.apache.rocketmq.broker.BrokerStartup", self.broker_options)
         self._wait(lambda: can_connect(self.broker) and bool(broker_names(self.namesrv)), timeout_s)
+        if self._grpc_port is not None and self._proxy is None:
+            self._proxy = self._run("proxy", "org.apache.rocketmq.proxy.ProxyStartup", self.broker_options)
+            self._wait(lambda: can_connect(self.grpc), timeout_s)
         return self
 
     def kill(self) -> None:
@@ -123,7 +137,7 @@ class ApacheServer:
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Ask both to end, broker first; kill what does not."""
-        for process in (self._broker, self._namesrv):
+        for process in (self._proxy, self._broker, self._namesrv):
             if process is None:
                 continue
             process.send_signal(signal.SIGTERM)
@@ -132,7 +146,7 @@ class ApacheServer:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._broker = self._namesrv = None
+        self._proxy = self._broker = self._namesrv = None
         while self._outputs:
             self._outputs.pop().close()
 
@@ -151,19 +165,34 @@ class ApacheServer:
     def _run(self, name: str, main_class: str, options: Sequence[str]) -> subprocess.Popen[bytes]:
         home = self.data_dir / "home"
         home.mkdir(parents=True, exist_ok=True)
-        file = self.data_dir / f"{name}.conf"
-        file.write_text("".join(f"{key}={value}\n" for key, value in self._properties(name).items()))
+        file = self._write_settings(name)
         output = (self.data_dir / f"{name}.out").open("ab")
         self._outputs.append(output)
         # Its logs go below user.home, so they stay in the folder too.
         command = java_command(*options, f"-Duser.home={home}", f"-Drocketmq.home.dir={home}")
         return subprocess.Popen(
-            [*command, main_class, "-c", str(file)],
+            [*command, main_class, "-pc" if name == "proxy" else "-c", str(file)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "ROCKETMQ_HOME": str(home), "NAMESRV_ADDR": self.namesrv},
         )
+
+    def _write_settings(self, name: str) -> Path:
+        file = self.data_dir / f"{name}.conf"
+        if name == "proxy":
+            settings = {
+                "rocketMQClusterName": "DefaultCluster",
+                "namesrvAddr": self.namesrv,
+                "proxyMode": "CLUSTER",
+                "grpcServerPort": self._grpc_port,
+                "remotingListenPort": free_port(),
+                "localServeAddr": "127.0.0.1",
+            }
+            file.write_text(json.dumps(settings))
+        else:
+            file.write_text("".join(f"{key}={value}\n" for key, value in self._properties(name).items()))
+        return file
 
     def _properties(self, name: str) -> dict[str, object]:
         if name == "namesrv":
@@ -189,7 +218,7 @@ class ApacheServer:
     def _wait(self, condition: Any, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
-            for name, process in (("name server", self._namesrv), ("broker", self._broker)):
+            for name, process in (("name server", self._namesrv), ("broker", self._broker), ("proxy", self._proxy)):
                 if process is not None and process.poll() is not None:
                     raise RuntimeError(f"Apache's {name} ended with code {process.returncode}; see {self.data_dir}")
             if time.monotonic() > deadline:
