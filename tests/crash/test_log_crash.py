@@ -99,11 +99,11 @@ async def reopen(disk: SimulatedDisk, clock: VirtualClock, history: History) -> 
 
 async def check(disk: SimulatedDisk, clock: VirtualClock, history: History, *, lag_s: float = 0.0) -> None:
     """What was acknowledged is there after reopening, again after reopening twice, and the log takes new messages."""
-    disk.capacity_bytes = None
     async with opened(disk, clock, settings()) as log:
         content = content_of(log)
         assert log.min_position <= history.kept_from
     check_promises(content, history, lag_s=lag_s)
+    disk.capacity_bytes = None
     async with opened(disk, clock, settings()) as log:
         assert content_of(log) == content
         Workload(history, clock, seed=2).burst(log, 5)
