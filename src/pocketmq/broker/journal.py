@@ -50,7 +50,7 @@ class Journal:
         self._cursors = cursors
         self._cursor_lag_s = cursor_lag_s
         self._log: Log | None = None
-        self._dirty: set[tuple[str, str, int]] = set()
+        self._dirty: dict[tuple[str, str, int], None] = {}
         self._timer: Cancellable | None = None
         self.on_failed_write: Callable[[StoreError], object] = lambda error: None
         """Called when the log took neither the entries nor what others had staged before them."""
@@ -114,7 +114,7 @@ class Journal:
         """Move a cursor forwards, visible at once and in the log soon; False when it was not moved."""
         if not self._cursors.commit(group, topic, queue_id, offset):
             return False
-        self._dirty.add((group, topic, queue_id))
+        self._dirty[group, topic, queue_id] = None
         if self._timer is None:
             self._timer = self._clock.call_later(self._cursor_lag_s, self._write_dirty)
         return True
@@ -141,10 +141,9 @@ class Journal:
         self._timer = None
         try:
             self.flush_cursors()
-        except Exception:
-            # The disk is full or the log is closed: what is dirty stays so, and is tried again.
+        except StoreError:
+            # The disk is full, which whoever sends is told: what is dirty stays so, and is tried again.
             self._timer = self._clock.call_later(self._cursor_lag_s, self._write_dirty)
-            raise
 
     def close(self) -> None:
         """Stop the timer; what is dirty was written by `flush_cursors` or is lost."""
