@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pocketmq.model.errors import StoreError
 from pocketmq.views.journal import HalvesChecked
 from pocketmq.views.transactions import NO_IMMUNITY, Half
-from pocketmq.wire.properties import PropertyKey, property_finder
 from pocketmq.wire.record import Record
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ ASKED_BYTES_PER_STEP = 4 * 1024 * 1024
 PAUSE_S = 0.05
 """How long producers that do not read get to catch up before they are sent more."""
 PAUSES_MAX = 20
-
-_find_group = property_finder(PropertyKey.PRODUCER_GROUP.encode())
 
 
 class Check(NamedTuple):
@@ -101,7 +98,7 @@ class TransactionChecks:
                     if due and not asked:
                         pauses += 1
                         if pauses > PAUSES_MAX:
-                            congested.update(self._groups_of(due))
+                            congested.update(map(self._service.group_of, due))
                     await self._clock.sleep(PAUSE_S if due and not asked else 0)
                 await self._clock.sleep(0)
         except StoreError as error:
@@ -145,18 +142,18 @@ class TransactionChecks:
                 break
             if self._view.find(half.position) is not half:
                 continue
-            record = self._service.read(half)
-            if record is None:
-                continue
-            group = (_find_group(record.properties) or b"").decode(errors="replace")
+            group = self._service.group_of(half)
             if group in congested:
                 continue
             producer, wait = self._producer(group, half)
-            if producer is not None:
+            if producer is None:
+                if wait:
+                    later.append(half)
+                continue
+            record = self._service.read(half)
+            if record is not None:
                 checks.append((producer, Check(half, record, half.checks + 1)))
                 size += record.size
-            elif wait:
-                later.append(half)
         if checks:
             # First written, then asked: after a crash in between a check was counted and not sent, never the reverse.
             self._journal.write([HalvesChecked([check.half.position for _, check in checks])])
@@ -180,7 +177,3 @@ class TransactionChecks:
                 return member, False
             wait = wait or ready is None
         return None, wait
-
-    def _groups_of(self, halves: list[Half]) -> set[str]:
-        records = [self._service.read(half) for half in halves if self._view.find(half.position) is half]
-        return {(_find_group(each.properties) or b"").decode(errors="replace") for each in records if each is not None}

@@ -336,6 +336,11 @@ class TransactionService:
             record.reconsume_times,
         )
 
+    def group_of(self, half: Half) -> str:
+        """The producer group that a half belongs to; empty when it cannot be read."""
+        content = self._content(half)
+        return (_find_group(content[1]) or b"").decode(errors="replace") if content is not None else ""
+
     def read(self, half: Half) -> Record | None:
         """The record of a half; None, with a line in the log, when it cannot be read."""
         data = self._log.record_at(half.position)
