@@ -73,12 +73,14 @@ def measure_subject(
 
 
 def table(results: Results) -> list[tuple[str, str, str, str, str]]:
-    """Rows of text: what, unit, Apache's median, ours, the ratio of the medians."""
+    """Rows of text: what, unit, Apache's median, ours, and the median of the ratios of the rounds."""
     rows = []
     for (row, unit), values in results.items():
         apache = statistics.median(values["Apache"]) if "Apache" in values else None
         ours = statistics.median(values["PocketMQ"]) if "PocketMQ" in values else None
-        ratio = f"{ours / apache:.2f}" if apache and ours is not None else ""
+        pairs = zip(values.get("PocketMQ", []), values.get("Apache", []), strict=False)
+        ratios = [our_value / its_value for our_value, its_value in pairs if its_value]
+        ratio = f"{statistics.median(ratios):.2f}" if ratios else ""
         rows.append((row, unit, _number(apache), _number(ours), ratio))
     return rows
 

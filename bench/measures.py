@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from apache.server import java_command
-from subjects import Subject, compile_modules
+from python_clients import official_client, rows
+from subjects import Apache, Subject, compile_modules
 
 import pocketmq
 from pocketmq.admin import connect_admin
@@ -162,6 +163,15 @@ def sdk(subject: Subject, options: argparse.Namespace) -> Figures:
     }
 
 
+def python(subject: Subject, options: argparse.Namespace) -> Figures:
+    """Python clients, each on the server that it was made for: concurrent sends."""
+    if isinstance(subject, Apache):
+        return official_client(subject, options)
+    with running(subject):
+        _bench(subject, "send", "--count", "50000")
+        return rows(_bench(subject, "send", "--count", "300000", "--concurrency", "512"))
+
+
 def start(subject: Subject, options: argparse.Namespace) -> Figures:
     """From exec until it serves, three times (the median), and what it holds then."""
     compile_modules()
@@ -254,6 +264,7 @@ MEASURES: dict[str, Callable[[Subject, argparse.Namespace], Figures]] = {
     "latency": latency,
     "latency_java": latency_java,
     "sdk": sdk,
+    "python": python,
     "start": start,
     "restart": restart,
     "topics": topics,
