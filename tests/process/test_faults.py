@@ -108,6 +108,26 @@ async def test_a_full_disk_refuses_writes_serves_reads_and_recovers(
             assert len(await client.read("load", 0)) == sent + 1
 
 
+async def test_it_starts_on_a_disk_without_any_room_and_serves_what_is_there(small_disk: Path, tmp_path: Path) -> None:
+    settings = {f"store.disk_used_{name}": 100 for name in ("max", "clean", "refuse")}
+    with ServerProcess(small_disk / "data", settings=settings, work_dir=tmp_path) as server:
+        async with await RawClient.connect(server.broker) as client:
+            await client.create_topic("load", 1)
+            await client.send("load", 0, b"before")
+        server.kill()
+        ballast = small_disk / "ballast"
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096) == 4096:
+                pass
+        server.start()
+        async with await RawClient.connect(server.broker) as client:
+            assert [record.body for record in await client.read("load", 0)] == [b"before"]
+            with pytest.raises(BrokerError):
+                await client.send("load", 0, b"too much")
+            ballast.unlink()
+            assert await until_sent(client, "load", b"after") == 1
+
+
 def connect_all(address: str, count: int) -> list[socket.socket]:
     host, _, port = address.rpartition(":")
     return [socket.create_connection((host, int(port)), timeout=30) for _ in range(count)]

@@ -123,9 +123,9 @@ class EndOfLog:
             except OSError as error:
                 self._report.notes.append(f"the records behind the cut could not be kept: {error}")
             self._report.cut_records = following.count
-        assert segment.file is not None and segment.view is not None
+        assert segment.file is not None
         offset = end.position - segment.start
-        if following is not None or any(bytes(segment.view[offset : offset + _TORN_LOOK_BYTES]).strip(b"\0")):
+        if following is not None or segment.read(offset, _TORN_LOOK_BYTES).strip(b"\0"):
             self._report.cut_position = end.position
             self._report.cut_reason = reason
         segment.file.clear_from(offset)

@@ -103,7 +103,8 @@ class LogReader(LogTail):
         if segment is None or segment.view is None or segment.end - position < RECORD_BYTES_MIN:
             return None
         offset = position - segment.start
-        size, magic, _, _, _, _, own_position, _, _ = RECORD_FRONT.unpack_from(segment.view, offset)
+        front = segment.read(offset, RECORD_FRONT.size)
+        size, magic, _, _, _, _, own_position, _, _ = RECORD_FRONT.unpack(front)
         if magic not in (MAGIC_V1, MAGIC_V2) or own_position != position or not 0 < size <= segment.end - position:
             return None
         return segment.view[offset : offset + size]

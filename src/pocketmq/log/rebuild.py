@@ -79,11 +79,10 @@ async def _link(runs: RunStore, queues: list[LogQueue], number: int, clock: Cloc
 
 def next_valid(segment: Segment, position: int) -> int | None:
     """The first valid record at or behind `position` in a segment; gives up after a long stretch of zeros."""
-    assert segment.view is not None
     offset = position - segment.start
     zeros = 0
     while offset < segment.size and zeros < ZEROS_MAX:
-        part = bytes(segment.view[offset : offset + _SEARCH_BYTES + 3])
+        part = segment.read(offset, _SEARCH_BYTES + 3)
         if part.startswith(_ZEROS):
             zeros += _SEARCH_BYTES
         else:

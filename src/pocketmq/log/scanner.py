@@ -25,6 +25,7 @@ from pocketmq.wire.record import (
     MAGIC_V1,
     MAGIC_V2,
     RECORD_BYTES_MIN,
+    RECORD_FRONT,
     STORE_TIMESTAMP_AT,
     Record,
     SysFlag,
@@ -303,12 +304,11 @@ def _matches_checksum(chunk: bytes, start: int, end: int) -> bool:
 
 def check_record(segment: Segment, position: int) -> Record | ScanEnd:
     """The record at `position`, every part of it checked, or why there is none."""
-    assert segment.view is not None
     offset = position - segment.start
     bytes_left = segment.size - offset
     if bytes_left < BLANK_BYTES:
         return ScanEnd(position, Stop.SEGMENT_END)
-    size, magic = _SIZE_AND_MAGIC.unpack_from(segment.view, offset)
+    size, magic = _SIZE_AND_MAGIC.unpack(segment.read(offset, _SIZE_AND_MAGIC.size))
     if magic == MAGIC_BLANK and size == bytes_left:
         return ScanEnd(position, Stop.SEGMENT_END)
     if magic == 0 and size == 0:
@@ -317,7 +317,12 @@ def check_record(segment: Segment, position: int) -> Record | ScanEnd:
         return ScanEnd(position, Stop.DAMAGE, f"the magic is {magic:#010x}")
     if not RECORD_BYTES_MIN <= size <= bytes_left - BLANK_BYTES:
         return ScanEnd(position, Stop.DAMAGE, f"the size of {size} bytes does not fit")
-    view = segment.view[offset : offset + size]
+    if size > CHUNK_BYTES:
+        # The size may be nonsense: do not read a gigabyte to find that out.
+        own_position = RECORD_FRONT.unpack(segment.read(offset, RECORD_FRONT.size))[6]
+        if own_position != position:
+            return ScanEnd(position, Stop.DAMAGE, _elsewhere(own_position))
+    view = memoryview(segment.read(offset, size))
     try:
         record = decode_record(view, check_crc=True)
     except RecordError as error:
@@ -326,10 +331,14 @@ def check_record(segment: Segment, position: int) -> Record | ScanEnd:
     return ScanEnd(position, Stop.DAMAGE, reason) if reason else record
 
 
+def _elsewhere(position: int) -> str:
+    return f"the record says that it is at {position}"
+
+
 def _what_is_wrong(record: Record, view: memoryview, position: int) -> str:
     properties = record.properties
     if record.physical_offset != position:
-        return f"the record says that it is at {record.physical_offset}"
+        return _elsewhere(record.physical_offset)
     if not _TOPIC.match(record.topic.encode()):
         return "the topic has characters that no topic may have"
     if record.queue_offset < 0 or record.queue_id < 0:

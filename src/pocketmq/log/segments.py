@@ -53,13 +53,23 @@ class Segment:
     def timestamp_at(self, position: int) -> int | None:
         """Store timestamp (ms) of the record at `position`; None when none begins there."""
         offset = position - self.start
-        if self.view is None or not 0 <= offset <= self.size - RECORD_BYTES_MIN:
+        if self.file is None or not 0 <= offset <= self.size - RECORD_BYTES_MIN:
             return None
-        _, magic, _, _, _, _, _, sys_flag, _ = RECORD_FRONT.unpack_from(self.view, offset)
+        head = self.read(offset, RECORD_BYTES_MIN)
+        _, magic, _, _, _, _, _, sys_flag, _ = RECORD_FRONT.unpack_from(head)
         if magic not in (MAGIC_V1, MAGIC_V2):
             return None
-        at = offset + STORE_TIMESTAMP_AT + (12 if sys_flag & SysFlag.BORN_HOST_V6 else 0)
-        return int.from_bytes(self.view[at : at + 8], "big")
+        at = STORE_TIMESTAMP_AT + (12 if sys_flag & SysFlag.BORN_HOST_V6 else 0)
+        return int.from_bytes(head[at : at + 8], "big")
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes of the open file, a copy: for places that were perhaps never written.
+
+        A page that was never written may not be touched through the mapping: a file system in memory gives it room
+        then, and when it has none it ends the process (SIGBUS).
+        """
+        assert self.file is not None
+        return self.file.read_at(offset, length)
 
 
 class Segments:

@@ -416,3 +416,35 @@ def test_after_a_kill_only_the_stretch_in_memory_is_read_again(tools: Any, setti
 
     content = run(first_life())
     assert run(second_life(disk.kill())) == content
+
+
+async def test_a_record_larger_than_what_is_read_at_once_is_found(
+    open_log: OpenLog, store: Store, settings: StoreSettings, tools: Any
+) -> None:
+    settings.segment_bytes = store.size = 1 << 20
+    store.add(offset=0, body=b"x" * 300_000)
+    store.add(offset=1, body=b"small")
+    large = store.add(offset=2, body=b"y" * 200_000)
+    store.add(offset=3, body=b"z" * 100_000)
+    store.flip(large + 100_000)
+    log = await open_log()
+    assert [len(body) for body in tools.bodies(log)] == [300_000, 5]
+
+
+async def test_what_was_never_written_is_not_touched_through_the_mapping(
+    open_log: OpenLog, store: Store, settings: StoreSettings, disk: Disk, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system in memory gives a page room when it is read through a mapping; a full one ends the process then."""
+    for number in range(20):
+        store.add(offset=number, body=b"x" * 500)
+    written = store.position % store.size
+    last = f"{store.folder}/{store.position // store.size * store.size:020d}"
+    whole_view = type(disk.open(last)).view
+
+    def view_of_what_was_written(file: Any) -> memoryview:
+        return whole_view(file)[:written] if file.path == last else whole_view(file)
+
+    monkeypatch.setattr(type(disk.open(last)), "view", view_of_what_was_written)
+    log = await open_log()
+    assert len(tools.bodies(log)) == 20
+    assert log.record_at(store.position) is None
