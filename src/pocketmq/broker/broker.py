@@ -16,6 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from pocketmq.broker.clients import ClientRegistry
+from pocketmq.broker.complaints import Complaints
 from pocketmq.broker.delays import parse_levels
 from pocketmq.broker.dispatcher import Dispatcher
 from pocketmq.broker.gate import AnswerGate
@@ -41,7 +42,9 @@ from pocketmq.broker.transaction_checks import TransactionChecks
 from pocketmq.broker.transaction_upkeep import TransactionUpkeep
 from pocketmq.broker.transactions import TransactionService
 from pocketmq.log.recovery import Progress
+from pocketmq.log.retention import Alarm, AlarmKind
 from pocketmq.log.snapshots import SnapshotStore
+from pocketmq.model.errors import StoreError
 from pocketmq.model.seams import Clock, Disk, Network
 from pocketmq.model.settings import Settings
 from pocketmq.net.remoting import RemotingConnection
@@ -97,6 +100,7 @@ class Broker:
         self.disk = disk
         self.network = network
         self._progress = progress
+        self._complaints = Complaints(clock, logger)
         self.topics = TopicTable()
         self.groups = GroupTable()
         self.cursors = Cursors()
@@ -285,6 +289,7 @@ class Broker:
         self.journal.listeners.append(self._on_entry)
         log.on_written = self.holds.wake
         log.retention.before_delete = self._before_delete
+        log.retention.on_alarm = self._on_alarm
         for name in REMOTING_MODULES:
             if importlib.util.find_spec(f"pocketmq.broker.remoting.{name}") is not None:
                 importlib.import_module(f"pocketmq.broker.remoting.{name}").register(self.dispatcher, self)
@@ -332,13 +337,19 @@ class Broker:
             if reset_queue is not None:
                 self.holds.answer_all(reset_queue)
 
+    def _on_alarm(self, alarm: Alarm) -> None:
+        logger.log(logging.INFO if alarm.kind is AlarmKind.DISK_FINE else logging.WARNING, "%s", alarm.message)
+
     async def _before_delete(self, start: int, end: int) -> None:
         """The log is about to delete [start, end): keep what still lives there."""
-        self.delivery.carry_forward(start, end)
-        self.transaction_upkeep.carry_forward(start, end)
+        with self.log.retention.upkeep():
+            self.delivery.carry_forward(start, end)
+            self.transaction_upkeep.carry_forward(start, end)
         # What the journal says there must be in a stored state, since it cannot be replayed any more.
         if self.snapshots.position < end:
             await self.snapshots.save(self.log)
+            if self.snapshots.position < end:
+                raise StoreError("the stored views do not reach the end of the segment yet")
 
     def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         async def forever() -> None:
@@ -354,9 +365,18 @@ class Broker:
 
     async def _snapshot_regularly(self) -> None:
         await self.clock.sleep(self.settings.store.snapshot_interval_s)
-        await self.snapshots.save(self.log)
+        try:
+            await self.snapshots.save(self.log)
+        except OSError as error:
+            self._complaints.warn(
+                "views", f"the views cannot be stored ({error}); until they can, a restart takes longer"
+            )
 
     async def _keep_house(self) -> None:
         await self.clock.sleep(HOUSEKEEPING_S)
         self.clients.expire()
         self.locks.expire(self.clock.monotonic())
+        refusal = self.log.refusal
+        for sentence in self.log.problems():
+            if refusal is None or sentence != refusal.message:  # that was told when it began
+                self._complaints.warn(sentence[:20], sentence)

@@ -13,6 +13,7 @@ leave in one write of the socket. `admit` notes which of the queued answers depe
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pocketmq.broker.complaints import Complaints
 from pocketmq.model.errors import PocketMQError, StoreFullError
 from pocketmq.wire.codes import ResponseCode
 from pocketmq.wire.command import Command, encode_response
@@ -32,6 +33,7 @@ class AnswerGate:
     def __init__(self, log: "Log", sending: "Sending", *, sync: bool) -> None:
         self._log = log
         self._sending = sending
+        self._complaints = Complaints(log.clock, logger)
         self.sync = sync
         self.admitted: list[Command] = []
         """Requests of this batch whose answers depend on the log (asynchronous flush)."""
@@ -80,7 +82,7 @@ class AnswerGate:
     def _refuse(self, connection: "RemotingConnection", undone: list[Command], kept: list[bytes]) -> list[bytes]:
         """Replace the answers of `undone` in the connection's output; returns what is left of `kept`."""
         remark = self._failure.message if self._failure is not None else "the store took nothing"
-        logger.warning("%d requests were refused: %s", len(undone), remark)
+        self._complaints.warn("refused", f"{len(undone)} requests were refused: {remark}")
         refused = {command.opaque for command in undone}
         queued = _frames(connection.hold_output())
         connection.write_all([_refusal(frame, remark) if _opaque(frame) in refused else frame for frame in queued])

@@ -3,6 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
+from pocketmq.broker.complaints import Complaints
 from pocketmq.model.config import GroupConfig, Permission, TopicConfig
 from pocketmq.model.errors import InvalidNameError, PocketMQError, StoreError
 from pocketmq.model.limits import QUEUES_PER_TOPIC_MAX
@@ -45,6 +46,7 @@ class TopicService:
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._complaints = Complaints(clock, logger)
         self._journal = journal
         self._topics = topics
         self._groups = groups
@@ -142,7 +144,7 @@ class TopicService:
             self._journal.write([GroupPut(group, self._clock.time_ms())])
         except StoreError as error:
             # Who only wants to read must not be turned away because the disk is full; the group is made next time.
-            logger.info("the group %s is not stored yet: %s", name, error)
+            self._complaints.warn("group", f"the group {name} is not stored yet: {error}")
         return group
 
     async def put_group(self, config: GroupConfig) -> None:

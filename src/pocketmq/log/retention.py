@@ -10,7 +10,8 @@ room again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -62,6 +63,7 @@ class Retention:
         self._index = index
         self._settings = settings
         self._state = AlarmKind.DISK_FINE
+        self._refusal: StoreFullError | None = None
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
@@ -115,17 +117,30 @@ class Retention:
                 f"{where}: no messages are taken above {settings.disk_used_refuse:g} % (store.disk_used_refuse); "
                 f"free some room, or lower store.retention_hours"
             )
-            self._tail.refuse(REASON, StoreFullError(message))
+            self._refusal = StoreFullError(message)
         else:
-            self._tail.refuse(REASON, None)
+            self._refusal = None
             message = where
             if state is AlarmKind.DISK_FILLING:
                 message += (
                     f": the oldest segments are deleted whatever their age; above "
                     f"{settings.disk_used_refuse:g} % messages will be refused"
                 )
+        self._tail.refuse(REASON, self._refusal)
         if self.on_alarm is not None:
             self.on_alarm(Alarm(state, message))
+
+    @contextmanager
+    def upkeep(self) -> Iterator[None]:
+        """What is appended in this block is taken even when the disk is too full for messages.
+
+        For `before_delete`: what it carries forward must not keep a full disk full for ever. Not across an await.
+        """
+        self._tail.refuse(REASON, None)
+        try:
+            yield
+        finally:
+            self._tail.refuse(REASON, self._refusal)
 
     def oldest(self) -> Segment | None:
         """The segment that may go next; None when there is only the one being written, or its index is not stored."""
