@@ -51,17 +51,29 @@ def main(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run pytest: everything, or with --quick what needs no other process."""
-    paths: list[str] = []
+    """Run pytest: everything, or with --quick what needs no other process, or the paths that are given.
+
+    Everything runs in two parts: what one process can do on its own, spread over the processors, then what starts
+    processes and programs of other languages, one after the other.
+    """
+    if any(not argument.startswith("-") for argument in arguments):
+        return pytest(arguments)
+    workers = ["-n", str(min(4, os.cpu_count() or 1))]
     if "--quick" in arguments:
         arguments.remove("--quick")
-        paths = QUICK_PATHS
-    elif not any(not argument.startswith("-") for argument in arguments):
-        paths = ["tests", "interop"]
-        for tool, advice in TOOLS.items():
-            if shutil.which(tool) is None:
-                print(f"note: {tool} was not found, so its interop tests are skipped; to run them install {advice}")
-    return run([BIN / "python", "-m", "pytest", *paths, *arguments])
+        return pytest([*QUICK_PATHS, *workers, *arguments])
+    for tool, advice in TOOLS.items():
+        if shutil.which(tool) is None:
+            print(f"note: {tool} was not found, so its interop tests are skipped; to run them install {advice}")
+    alone = [argument for argument in arguments if argument != "--require-interop"]
+    first = pytest([*QUICK_PATHS, "tests/crash", *workers, *alone])
+    second = pytest(["tests/process", "interop", *arguments])
+    return first or second
+
+
+def pytest(arguments: list[str]) -> int:
+    """Run pytest in the environment."""
+    return run([BIN / "python", "-m", "pytest", *arguments])
 
 
 def lint() -> int:
