@@ -144,7 +144,7 @@ class ClientRegistry:
 
     def remove_connection(self, connection: ClientConnection) -> None:
         """The connection closed: its client leaves all groups."""
-        for is_consumer, group in list(self._memberships.get(connection, ())):
+        for is_consumer, group in sorted(self._memberships.get(connection, ())):
             if is_consumer:
                 self._remove_consumer(connection, group)
             else:
