@@ -66,7 +66,7 @@ def test(arguments: list[str]) -> int:
         if shutil.which(tool) is None:
             print(f"note: {tool} was not found, so its interop tests are skipped; to run them install {advice}")
     alone = [argument for argument in arguments if argument != "--require-interop"]
-    first = pytest([*QUICK_PATHS, "tests/crash", *workers, *alone])
+    first = pytest([*QUICK_PATHS, "tests/crash", "tests/scenario", *workers, *alone])
     second = pytest(["tests/process", "interop", *arguments])
     return first or second
 
