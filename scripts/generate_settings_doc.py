@@ -58,7 +58,7 @@ def render() -> str:
             name = row["setting"].partition(".")[2]
             java = f"`{row['java name']}`" if row["java name"] else ""
             default = f"`{row['default']}`" if row["default"] else ""
-            cells = (f"`{name}`", default, row["unit"], java, row["dynamic"], row["meaning"])
+            cells = (f"`{name}`", default, row["unit"], java, row["live"], row["meaning"])
             parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(parts) + "\n"
 

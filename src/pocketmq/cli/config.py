@@ -14,8 +14,10 @@ def config(
     config: str | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     output: Output = "table",
-) -> None:
-    """Print all settings: value, default, unit, Java name, meaning.
+) -> int:
+    """Print all settings: value, default, unit, Java name, whether it may change while a broker runs, meaning.
+
+    Exit code 1 when no setting has to do with the word.
 
     Parameters
     ----------
@@ -37,3 +39,4 @@ def config(
         if not filter or any(filter.lower() in row[column].lower() for column in ("setting", "java name", "meaning"))
     ]
     show(rows, output)
+    return 0 if rows else 1

@@ -18,6 +18,7 @@ from pocketmq.model.settings import Setting, Settings
 Value = str | int | float | bool
 
 PORT_OFF = -1
+PORT_EXPECTED = "expected a port from 0 (any free one) to 65535, or off"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -29,6 +30,9 @@ _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]*)\Z")
 _JAVA_WORDS = {"flushDiskType": {"ASYNC_FLUSH": "async", "SYNC_FLUSH": "sync"}}
 # Java names of durations that are in the same unit as ours; all others with seconds here are milliseconds there.
 _JAVA_SAME_UNIT = frozenset({"timerMaxDelaySec"})
+# How RocketMQ 4 spelt them, and many files still do.
+_JAVA_OLD_NAMES = {"mapedFileSizeCommitLog": "mappedFileSizeCommitLog"}
+_UNIT_WORDS = {"s": " of seconds", "h": " of hours", "%": " from 0 to 100"}
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,9 +98,10 @@ def find(name: str, *, prefer: Iterable[str] = ("broker",), section: str | None 
     for row in rows():
         if row.name in (qualified, wanted):
             return row, False
-    java = wanted.rpartition(".")[2]
+    prefix, _, java = wanted.rpartition(".")
+    java = _JAVA_OLD_NAMES.get(java, java)
     order = {preferred: rank for rank, preferred in enumerate(prefer)}
-    named = [row for row in rows() if row.java == java and wanted in (java, f"{row.section}.{java}")]
+    named = [row for row in rows() if row.java == java and prefix in ("", row.section)]
     if section is not None:
         named = [row for row in named if row.section == section] or named
     if named:
@@ -192,7 +197,9 @@ def _read_number(row: Row, value: Value) -> int | float:
         return PORT_OFF
     match = _QUANTITY.match(value.replace("_", ""))
     if match is None:
-        raise ValueError(f"expected a number{f' of {row.unit}' if row.unit else ''}")
+        if row.unit == "port":
+            raise ValueError(PORT_EXPECTED)
+        raise ValueError(f"expected a number{_UNIT_WORDS.get(row.unit, f' of {row.unit}' if row.unit else '')}")
     digits, suffix = match[1], match[2].lower()
     number: int | float = float(digits) if "." in digits else int(digits)
     if not suffix:
@@ -207,7 +214,7 @@ def _read_number(row: Row, value: Value) -> int | float:
 def _check_range(row: Row, number: int | float) -> None:
     if row.unit == "port":
         if not PORT_OFF <= number <= 65_535:
-            raise ValueError("expected a port from 0 (any free one) to 65535, or off")
+            raise ValueError(PORT_EXPECTED)
     elif row.unit == "%":
         if not 0 <= number <= 100:
             raise ValueError("expected a percentage from 0 to 100")

@@ -144,7 +144,7 @@ def describe(settings: Settings) -> list[dict[str, str]]:
             "default": write_value(row, row.default),
             "unit": row.unit,
             "java name": row.java or "",
-            "dynamic": "yes" if row.dynamic else "",
+            "live": "yes" if row.dynamic else "",
             "meaning": row.doc,
         }
         for row in rows()

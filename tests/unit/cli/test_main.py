@@ -78,6 +78,12 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert said.lower() in line.lower()
 
 
+def test_settings_are_found_by_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["config", "flushdisk"]) == 0
+    assert "store.flush" in capsys.readouterr().out
+    assert cli.main(["config", "nonsense"]) == 1
+
+
 @pytest.mark.parametrize("words", [["topic", "list"], ["send", "orders", "x"], ["tail", "orders"]])
 def test_a_server_that_is_not_there_is_named_with_what_to_do(
     words: list[str], capsys: pytest.CaptureFixture[str]

@@ -59,7 +59,7 @@ def test_values_are_converted(name: str, value: setting_table.Value, expected: s
         ("store.flush", "synk", "did you mean sync"),
         ("broker.port", "70000", "port"),
         ("broker.port", "1.5", "whole number"),
-        ("broker.port", "abc", "number"),
+        ("broker.port", "abc", "a port from 0"),
         ("broker.long_polling", "maybe", "true or false"),
         ("store.disk_used_max", "120", "percentage"),
         ("store.segment_bytes", "0", "byte"),

@@ -49,6 +49,11 @@ def test_a_java_broker_conf_works_as_it_is(write: Write) -> None:
     check_settings(settings)
 
 
+def test_names_that_java_spelt_otherwise_once_are_known(write: Write) -> None:
+    settings, warnings = load_settings(file=write("mapedFileSizeCommitLog=1048576\n"))
+    assert warnings == [] and settings.store.segment_bytes == 1_048_576
+
+
 def test_a_java_namesrv_conf_speaks_of_the_name_server(write: Write) -> None:
     file = write("listenPort=9999\nbindAddress=0.0.0.0\norderMessageEnable=true\n", "namesrv.conf")
     settings, _ = load_settings(file=file, prefer=("namesrv",))
@@ -89,6 +94,8 @@ def test_later_sources_win(write: Write) -> None:
         ({"assignments": ["transferMsgByHep=true"]}, "did you mean transferMsgByHeap"),
         ({"environment": {"POCKETMQ__STORE__FLUSHH": "sync"}}, "environment variable POCKETMQ__STORE__FLUSHH"),
         ({"assignments": ["store.flush=never"]}, "expected one of async, sync"),
+        ({"assignments": ["listenPort=abc"]}, "listenPort cannot be 'abc': expected a port"),
+        ({"assignments": ["store.retention_hours=abc"]}, "expected a number of hours"),
         ({"assignments": ["aclEnable=true"]}, "no access control"),
         ({"assignments": ["brokerRole=SLAVE"]}, "no replicas"),
         ({"assignments": ["enableDLegerCommitLog=true"]}, "no replicas"),
@@ -153,4 +160,4 @@ def test_the_defaults_and_free_ports_are_fine() -> None:
 def test_every_setting_is_described() -> None:
     rows = {row["setting"]: row for row in describe(Settings())}
     assert rows["store.flush"]["java name"] == "flushDiskType" and rows["store.flush"]["value"] == "async"
-    assert rows["store.retention_hours"]["unit"] == "h" and rows["store.retention_hours"]["dynamic"] == "yes"
+    assert rows["store.retention_hours"]["unit"] == "h" and rows["store.retention_hours"]["live"] == "yes"
