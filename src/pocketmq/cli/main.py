@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError:
         print(f"pocketmq: {_EXTRA_ADVICE}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     app = cyclopts.App(
         name="pocketmq",
         help="A message broker that speaks RocketMQ's protocols. Every command takes --debug (tracebacks) and --help.",

@@ -202,10 +202,7 @@ def tail(
             queues = await client.queues(topic)
             await asyncio.gather(*(_tail_queue(client, queue, tag, last, follow, output) for queue in queues))
 
-    try:
-        asyncio.run(run())
-    except KeyboardInterrupt:
-        return 0
+    asyncio.run(run())
     return 0
 
 

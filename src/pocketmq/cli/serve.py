@@ -23,7 +23,8 @@ EPHEMERAL_SEGMENT_BYTES = 64 * 1024 * 1024
 Assignments = Annotated[
     list[str] | None, Parameter(name="--set", negative=(), help="Any setting, as NAME=VALUE; repeatable.")
 ]
-PortOption = Annotated[str | None, Parameter(help="Port number; 0 for any free one, `off` for none.")]
+PortOption = str | None
+"""A number, or `off`."""
 
 
 def serve(
@@ -57,8 +58,16 @@ def serve(
         Address to listen on (default: 127.0.0.1; 0.0.0.0 for all interfaces).
     advertise
         Address that clients are told (default: the one that each client used).
+    namesrv_port
+        Port of the name server (default: 9876; 0 for any free one, `off` for none).
+    broker_port
+        Port of the broker (default: 10911; the fast port is two below it).
+    grpc_port
+        Not there yet: this version has no gRPC endpoint.
+    http_port
+        Port of health and metrics (default: 8082).
     workers
-        Broker processes, as one cluster.
+        Broker processes, as one cluster; only 1 yet.
     ready_file
         JSON file with the addresses, written when the server can serve.
     """
@@ -94,7 +103,7 @@ def namesrv(
     port
         Port to listen on (default: 9876; 0 for any free one).
     http_port
-        Port of health and metrics (default: off).
+        Port of health and metrics.
     ready_file
         JSON file with the addresses, written when it can serve.
     """
@@ -137,6 +146,10 @@ def broker(
         Address that clients are told (default: the one it reaches the name server from).
     name
         Name of the broker (default: broker-a).
+    broker_port
+        Port to listen on (default: 10911, and the fast port two below it; 0 for any free ones).
+    http_port
+        Port of health and metrics.
     ready_file
         JSON file with the addresses, written when it can serve.
     """
