@@ -7,7 +7,7 @@ import random
 import pytest
 
 import pocketmq
-from pocketmq import MessageQueue, Tag
+from pocketmq import MessageQueue, Tag, UsageError
 from pocketmq.broker.broker import Broker
 from pocketmq.log.memory_disk import MemoryDisk
 from pocketmq.namesrv.server import NameServer
@@ -43,9 +43,9 @@ class House:
         self.broker = Broker(self.settings, clock=self.clock, disk=self.disk, network=machine)
         await self.broker.start()
 
-    def connect(self, **options):
+    def connect(self, address="10.0.0.2:9876", **options):
         client = pocketmq.connect(
-            "10.0.0.2:9876",
+            address,
             clock=self.clock,
             network=self.network.host(),
             random_source=random.Random(len(self.clients)),
@@ -243,5 +243,14 @@ def test_positions_can_be_asked_and_set(live):
         await client.commit_offset(queue, 1, group="g")
         assert await client.committed_offset(queue, group="g") == 1
         assert isinstance(queue, MessageQueue)
+
+    live(story)
+
+
+def test_a_broker_that_is_taken_for_a_name_server_is_named(live):
+    async def story(house):
+        client = house.connect("10.0.0.2:10911")
+        with pytest.raises(UsageError, match=r"10\.0\.0\.2:10911 is not a name server"):
+            await client.send("orders", b"")
 
     live(story)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client.broker_errors import error_of, unexpected
 from pocketmq.client.routing import TopicRoute, topic_route
-from pocketmq.model.errors import DecodeError, PocketMQError, RouteNotFoundError
+from pocketmq.model.errors import DecodeError, PocketMQError, RouteNotFoundError, UsageError
 from pocketmq.model.names import AUTO_CREATE_TOPIC
 from pocketmq.model.seams import Clock
 from pocketmq.wire.bodies import TopicRouteData, decode_body
@@ -110,6 +110,8 @@ class RouteCache:
                 f"no broker has the topic {asked} (name server {address}); create it first, or check its name",
                 retryable=False,
             )
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            raise UsageError(f"{address} is not a name server, perhaps a broker; give the name server's address")
         if answer.code != ResponseCode.SUCCESS:
             raise error_of(answer, what, address)
         try:
