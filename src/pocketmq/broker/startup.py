@@ -11,7 +11,7 @@ from pocketmq.broker.java_config import delivered_positions, import_entries, inf
 from pocketmq.broker.timers import fold_record
 from pocketmq.broker.transactions import CHECKS_GROUP
 from pocketmq.log.log import Log
-from pocketmq.log.recovery import Progress
+from pocketmq.log.recovery import Progress, RecoveryReport
 from pocketmq.log.scanner import ReplayedRecord
 from pocketmq.model.config import Permission, TopicConfig
 from pocketmq.model.errors import StoreCorruptError
@@ -98,7 +98,19 @@ async def open_log(
     )
     for note in log.recovery.notes:
         logger.warning("%s", note)
+    _tell_of_cut(log.recovery)
     return log
+
+
+def _tell_of_cut(report: RecoveryReport) -> None:
+    if report.cut_position is not None:
+        logger.log(
+            logging.WARNING if report.cut_records else logging.INFO,
+            "the log ended in what was not completely written at position %d (%s) and goes on there%s",
+            report.cut_position,
+            report.cut_reason,
+            f"; {report.cut_records} whole messages behind it are kept in {report.cut_file}" if report.cut_file else "",
+        )
 
 
 def import_or_infer(broker: "Broker") -> None:

@@ -94,8 +94,10 @@ class Recovery:
 
     async def _load_runs(self, runs: RunStore, tables: SnapshotStore, start: int) -> None:
         runs.load()
-        for file in [file for file in runs.files if file.end <= start]:
-            runs.remove(file)  # of a segment that is no longer there
+        gone = [file for file in runs.files if file.end <= start]
+        first_offsets = await self._offsets_behind(runs, gone)
+        for file in gone:
+            runs.remove(file)
         if runs.files:
             await self._fill_gaps(runs, start)
         queues = self._tail.queues
@@ -111,6 +113,25 @@ class Recovery:
                 for entry in run.directory():
                     _apply(queues.ensure(entry.topic, entry.queue_id), entry.first, entry.unit_count, file.start, runs)
                 await self._clock.sleep(0)
+        for (topic, queue_id), (offset, run_end) in first_offsets.items():
+            queue = queues.get(topic, queue_id)
+            if queue is not None and runs.floors.get(queue, 0) < run_end:
+                queue.min_offset = max(queue.min_offset, offset)
+
+    async def _offsets_behind(self, runs: RunStore, files: list[RunFile]) -> dict[tuple[str, int], tuple[int, int]]:
+        """(topic, queue id) -> the offset behind those in runs whose segments somebody has deleted, and a run's end.
+
+        A crash in the midst of deleting a segment leaves such runs, too; then the stored table knows this already.
+        """
+        offsets: dict[tuple[str, int], tuple[int, int]] = {}
+        for file in files:
+            try:
+                for entry in runs.open(file).directory():
+                    offsets[entry.topic, entry.queue_id] = entry.first + entry.unit_count, file.end
+            except StoreCorruptError:
+                runs.damaged.clear()
+            await self._clock.sleep(0)
+        return offsets
 
     async def _fill_gaps(self, runs: RunStore, start: int) -> None:
         """Make the runs again that are missing before the last one."""

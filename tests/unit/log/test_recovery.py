@@ -7,6 +7,7 @@ import pytest
 
 from pocketmq.log.disk import MemoryDisk
 from pocketmq.log.log import Log
+from pocketmq.log.reading import ReadStatus
 from pocketmq.log.recovery import Progress
 from pocketmq.log.scanner import ReplayedRecord
 from pocketmq.model.errors import StoreCorruptError, StoreLockedError
@@ -354,6 +355,23 @@ async def test_a_missing_segment_is_an_error_when_much_follows(
     assert offsets[0] == 0
     assert offsets[-1] == 129
     assert len(offsets) < 110
+
+
+async def test_a_log_whose_oldest_file_was_removed_by_hand_begins_with_the_next(
+    open_log: OpenLog, tools: Any, disk: Disk
+) -> None:
+    log = await open_log()
+    tools.send(log, "quiet", body=b"old")
+    for number in range(50):
+        tools.send(log, body=b"%d " % number + b"x" * 500)
+    await log.close()
+    disk.remove(log.segments[0].path)
+    again = await open_log()
+    orders, quiet = again.queue("orders", 0), again.queue("quiet", 0)
+    assert (quiet.min_offset, quiet.next_offset) == (1, 1)
+    assert 0 < orders.min_offset < orders.next_offset == 50
+    assert tools.bodies(again)[0].startswith(b"%d " % orders.min_offset)
+    assert again.read(orders, 0, 32, 1000).status is ReadStatus.TOO_SMALL
 
 
 # -- replay -------------------------------------------------------------------------------------------------------

@@ -228,3 +228,18 @@ async def test_segments_that_go_leave_their_timers_and_settings_behind(world) ->
     await world.clock.sleep(7 * 3600)
     start = world.broker.log.min_offset(world.broker.log.queue("orders", 0))
     assert b"late" in [record.body for record in await peer.records(offset=max(start, 100))]
+
+
+async def test_a_log_with_an_unfinished_end_says_where_it_was_cut(world, caplog: pytest.LogCaptureFixture) -> None:
+    broker = await world.start()
+    peer = await world.connect()
+    await peer.send()
+    end = broker.log.written_position
+    await world.stop()
+    file = world.disk.open("/data/commitlog/00000000000000000000")
+    file.write_at(end, b"torn")
+    file.close()
+    with caplog.at_level(logging.INFO):
+        await world.start()
+    (line,) = [line for line in caplog.messages if "not completely written" in line]
+    assert f"position {end} " in line
