@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -211,8 +212,13 @@ def played(seed: int) -> Trace:
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("pocketmq").setLevel(logging.CRITICAL)
+def quiet() -> Iterator[None]:
+    """What the parts of the cluster have to say about all that goes wrong would fill a book."""
+    logger = logging.getLogger("pocketmq")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
 
 
 @pytest.mark.parametrize("seed", range(3))
