@@ -290,8 +290,10 @@ class RemotingConnection(Requester, asyncio.Protocol):
     def _flush(self) -> None:
         output = self._output
         transport = self._transport
-        if transport is None:
+        if transport is None or transport.is_closing():
+            # Broken, and we hear of it in the next turn; asyncio would log a line for each write.
             output.clear()
+            self._output_bytes = 0
             return
         if len(output) == 1:
             transport.write(output[0])

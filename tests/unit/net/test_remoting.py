@@ -212,6 +212,15 @@ async def test_a_lost_connection_fails_what_waits_and_refuses_what_comes(make: M
     assert len(transport.writes) == 1
 
 
+async def test_nothing_is_written_to_a_connection_that_just_broke(make: Make, transport: Any) -> None:
+    connection = make()
+    transport.closing = True
+    for _ in range(10):
+        connection.write(b"x")
+    assert transport.writes == []
+    connection.connection_lost(None)
+
+
 async def test_one_way_requests_of_our_own_carry_the_flag(make: Make, transport: Any) -> None:
     make(accepted=False).request_oneway(40, {"consumerGroup": "g"})
     (command,) = commands(*transport.writes)
