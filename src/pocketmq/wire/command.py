@@ -21,7 +21,8 @@ import msgspec
 
 from pocketmq.model.errors import ProtocolError, UsageError
 from pocketmq.model.limits import FRAME_BYTES_MAX
-from pocketmq.wire.codes import CURRENT_VERSION, language_name, language_number
+from pocketmq.wire.binary_send import EXT_AT, SendHeaders
+from pocketmq.wire.codes import CURRENT_VERSION, RequestCode, language_name, language_number
 from pocketmq.wire.headers.base import Header, HeaderT, Int32, decode_header, to_json, to_text
 
 JSON = 0
@@ -33,6 +34,8 @@ ONEWAY_FLAG = 2
 OUR_LANGUAGE = "PYTHON"
 
 _NO_EXT = msgspec.Raw(b"{}")
+
+_SEND_CODES = frozenset({int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.SEND_BATCH_MESSAGE)})
 
 _BINARY_HEAD = struct.Struct(">hbhiii")
 _unpack_binary_head = _BINARY_HEAD.unpack_from
@@ -53,6 +56,8 @@ class Command(msgspec.Struct, gc=False):
     raw_ext: msgspec.Raw = msgspec.field(name="extFields", default=_NO_EXT)
     serialize_type: int = msgspec.field(name="#serialize_type", default=JSON)
     body: bytes = msgspec.field(name="#body", default=b"")
+    ready: Any = msgspec.field(name="#ready", default=None)
+    """The typed header of a binary send that was read in one step; `raw_ext` is empty then."""
 
     @property
     def language(self) -> str:
@@ -71,6 +76,9 @@ class Command(msgspec.Struct, gc=False):
 
     def ext(self) -> dict[str, str]:
         """All extension fields as text, in a new dict. Values that are not text are written as Java would."""
+        if self.ready is not None:
+            fields: dict[str, str] = self.ready.to_ext()
+            return fields
         try:
             return msgspec.json.decode(self.raw_ext, type=dict[str, str])
         except (msgspec.DecodeError, RecursionError):
@@ -78,6 +86,9 @@ class Command(msgspec.Struct, gc=False):
 
     def header(self, kind: type[HeaderT]) -> HeaderT:
         """Decode the extension fields as `kind`; HeaderError names a required field that is missing or unreadable."""
+        if self.ready is not None:
+            ready: HeaderT = self.ready
+            return ready if type(ready) is kind else decode_header(kind, self.ext())
         decode = _header_decoders.get(kind) or _header_decoder(kind)
         try:
             header: HeaderT = decode(self.raw_ext)
@@ -116,13 +127,17 @@ def decode_json(header: bytes) -> Command:
         command = _decode_envelope(header)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"the JSON header of a frame cannot be read: {error}", cause=error) from None
-    # No peer decides this one, nor the body, which the caller sets.
+    # No peer decides these, nor the body, which the caller sets.
     command.serialize_type = JSON
+    command.ready = None
     return command
 
 
-def decode_binary(header: bytes) -> Command:
-    """A command without its body, from a ROCKETMQ binary header. Raises ProtocolError when it is none."""
+def decode_binary(header: bytes, sends: SendHeaders | None = None) -> Command:
+    """A command without its body, from a ROCKETMQ binary header. Raises ProtocolError when it is none.
+
+    `sends` remembers what the sends of one connection have in common, and so makes them cheap.
+    """
     size = len(header)
     try:
         code, language, version, opaque, flag, remark_length = _unpack_binary_head(header, 0)
@@ -130,6 +145,9 @@ def decode_binary(header: bytes) -> Command:
         if remark_length < 0 or offset > size:
             raise ProtocolError(f"a binary header of {size} bytes announces a remark of {remark_length} bytes")
         remark = header[_BINARY_HEAD.size : offset].decode() if remark_length else None
+        is_send = sends is not None and code in _SEND_CODES and remark is None
+        if is_send and sends is not None and (ready := sends.read(header)) is not None:
+            return Command(code, opaque, flag, version, language, None, _NO_EXT, ROCKETMQ, b"", ready)
         (ext_length,) = _unpack_int32(header, offset)
         offset += 4
         if ext_length < 0 or offset + ext_length > size:
@@ -141,6 +159,8 @@ def decode_binary(header: bytes) -> Command:
     command.serialize_type = ROCKETMQ
     if ext:
         command.raw_ext = msgspec.Raw(to_json(ext).encode())
+        if is_send and sends is not None and EXT_AT + ext_length == size:
+            sends.learn(header, ext)
     return command
 
 

@@ -4,6 +4,7 @@ import struct
 
 from pocketmq.model.errors import ProtocolError
 from pocketmq.model.limits import FRAME_BYTES_MAX
+from pocketmq.wire.binary_send import SendHeaders
 from pocketmq.wire.command import Command, decode_binary, decode_json
 
 _unpack_head = struct.Struct(">iI").unpack_from
@@ -32,10 +33,11 @@ class CommandReader:
     After a ProtocolError the stream has no meaning any more: every later call raises the same error.
     """
 
-    __slots__ = ("_buffer", "_error", "_frame_bytes_max", "_wanted")
+    __slots__ = ("_buffer", "_error", "_frame_bytes_max", "_sends", "_wanted")
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
+        self._sends = SendHeaders()
         self._wanted = 0
         self._frame_bytes_max = frame_bytes_max
         self._error: ProtocolError | None = None
@@ -86,7 +88,7 @@ class CommandReader:
             if kind_and_length < 0x1000000:
                 command = decode_json(data[header_at:body_at])
             else:
-                command = decode_binary(data[header_at:body_at])
+                command = decode_binary(data[header_at:body_at], self._sends)
             command.body = data[body_at:frame_end]
             append(command)
             offset = frame_end

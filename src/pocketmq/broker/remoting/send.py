@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.dispatcher import Answer, Dispatcher
+from pocketmq.wire.binary_send import BinarySendAnswer
 from pocketmq.wire.codes import CURRENT_VERSION, RequestCode, ResponseCode
-from pocketmq.wire.command import OUR_LANGUAGE, Command, encode_response
+from pocketmq.wire.command import OUR_LANGUAGE, ROCKETMQ, Command, encode_response
 from pocketmq.wire.headers.base import to_json
 from pocketmq.wire.headers.send import (
     SendMessageRequestHeader,
@@ -47,6 +48,7 @@ class SendRequests:
             f'"TRACE_ON":"{self._trace_on}","msgId":"%b%016X","queueId":"%d","queueOffset":"%d",'
             f'"transactionId":"%b"}},"flag":1,"language":"{OUR_LANGUAGE}","opaque":%d,"version":{CURRENT_VERSION}}}'
         ).encode()
+        self._answer_binary = BinarySendAnswer(self._region, self._trace_on, OUR_LANGUAGE).encode
         self._batch_template = lru_cache(maxsize=1024)(self._make_batch_template)
 
     def send(self, connection: "RemotingConnection", command: Command) -> Answer:
@@ -86,12 +88,24 @@ class SendRequests:
             length = len(data)
             answer = _FRAME_HEAD.pack(4 + length, length) + data
         else:
-            message_id = (b"%b%016X" % (origin.message_id_prefix, position)).decode()
-            answer = self._encode(command, message_id, queue_id, queue_offset, unique_key.decode(errors="replace"))
+            answer = self._answer_otherwise(
+                command, origin.message_id_prefix, position, queue_id, queue_offset, unique_key
+            )
         if self._gate.sync:
             return self._admit(command, answer, wait=_WAIT_FALSE not in properties)
         self._gate.admitted.append(command)
         return None if command.flag & 2 else answer
+
+    def _answer_otherwise(
+        self, command: Command, prefix: bytes, position: int, queue_id: int, queue_offset: int, unique_key: bytes
+    ) -> bytes:
+        """In a binary header, or with a unique key that JSON must quote."""
+        if command.serialize_type == ROCKETMQ:
+            answer = self._answer_binary(command.opaque, prefix, position, queue_id, queue_offset, unique_key)
+            if answer is not None:
+                return answer
+        message_id = (b"%b%016X" % (prefix, position)).decode()
+        return self._encode(command, message_id, queue_id, queue_offset, unique_key.decode(errors="replace"))
 
     def send_batch(self, connection: "RemotingConnection", command: Command) -> Answer:
         """Code 320."""
