@@ -225,11 +225,11 @@ def test_a_message_group_keeps_its_queue_and_its_order(simulate):
 def test_large_bodies_are_compressed(simulate):
     async def story(cluster):
         client = cluster.connect()
-        await client.send("orders", b"z" * 5000)
+        receipt = await client.send("orders", b"z" * 5000)
         [command] = cluster.broker.asked(Code.SEND_MESSAGE_V2)
         assert len(command.body) < 100
         assert int(command.ext()["f"]) & 1
-        result = await client.pull(MessageQueue("orders", "broker-a", 0), 0, group="g")
+        result = await client.pull(receipt.queue, 0, group="g")
         assert result.messages[0].body == b"z" * 5000
 
     simulate(story)
@@ -417,5 +417,13 @@ def test_a_message_of_the_caller_is_not_changed(simulate):
         first, second = await client.send(message), await client.send(message)
         assert message.properties == {"a": "b"}
         assert first.message_id != second.message_id
+
+    simulate(story)
+
+
+def test_clients_begin_with_different_queues(simulate):
+    async def story(cluster):
+        receipts = [await cluster.connect().send("orders", b"") for _ in range(10)]
+        assert len({receipt.queue for receipt in receipts}) > 1
 
     simulate(story)

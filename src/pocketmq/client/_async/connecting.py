@@ -12,6 +12,7 @@ from pocketmq.client.options import (
     seconds,
 )
 from pocketmq.client.parts import Router, Serializer, WritableQueue
+from pocketmq.client.routers import RoundRobinRouter
 from pocketmq.model.errors import UsageError
 from pocketmq.model.limits import BODY_BYTES_MAX
 from pocketmq.model.names import check_group
@@ -66,7 +67,7 @@ def connect(
         pending_bytes: the same in bytes.
         merge: let messages that are sent at the same time share requests.
         merge_messages: most messages in such a request.
-        router: decides which queue a message goes to. Default: in turn, by hash for a message group.
+        router: decides which queue a message goes to. Default: in turn from any, by hash for a message group.
         writable_queues: gives the queues of a topic instead of the name servers; then nothing is sent over the network.
         serializer: values to bodies and back. Default: bytes only.
         clock: time. network: connections. random_source: for ids. Defaults: the real ones.
@@ -97,12 +98,12 @@ def connect(
         merge_messages_max=merge_messages,
         writable_queues=writable_queues,
     )
-    if router is not None:
-        options.router = router
     if serializer is not None:
         options.serializer = serializer
     if random_source is not None:
         options.random_source = random_source
+    # Not all programs begin with the same queue: many of them send one message and end.
+    options.router = router if router is not None else RoundRobinRouter(start=options.random_source.randrange(1 << 16))
     if clock is None:
         from pocketmq.net.clock import SystemClock
 

@@ -62,7 +62,7 @@ def connect(
         pending_bytes: the same in bytes.
         merge: let messages that are sent at the same time share requests.
         merge_messages: most messages in such a request.
-        router: decides which queue a message goes to. Default: in turn, by hash for a message group.
+        router: decides which queue a message goes to. Default: in turn from any, by hash for a message group.
         writable_queues: gives the queues of a topic instead of the name servers; then nothing is sent over the network.
         serializer: values to bodies and back. Default: bytes only.
         clock: time. network: connections. random_source: for ids. Defaults: the real ones.
