@@ -56,11 +56,12 @@ def test(arguments: list[str]) -> int:
     Everything runs in two parts: what one process can do on its own, spread over the processors, then what starts
     processes and programs of other languages, one after the other.
     """
-    if any(not argument.startswith("-") for argument in arguments):
+    quick = "--quick" in arguments
+    arguments = [argument for argument in arguments if argument != "--quick"]
+    if any((ROOT / argument.partition("::")[0]).exists() for argument in arguments):
         return pytest(arguments)
     workers = ["-n", str(min(4, os.cpu_count() or 1))]
-    if "--quick" in arguments:
-        arguments.remove("--quick")
+    if quick:
         return pytest([*QUICK_PATHS, *workers, *arguments])
     for tool, advice in TOOLS.items():
         if shutil.which(tool) is None:
