@@ -512,6 +512,69 @@ def test_a_handler_consumes_several_messages_at_once_until_cancelled(simulate, u
     simulate(story)
 
 
+def test_a_message_whose_task_was_cancelled_is_given_to_the_next(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        await client.send_batch("orders", [b"a", b"b"])
+        async with client.consume("orders", group="g", from_where="first") as consumer:
+
+            async def work():
+                async with await consumer.next():
+                    await cluster.clock.sleep(1000)
+
+            task = asyncio.ensure_future(work())
+            await cluster.clock.sleep(1)
+            task.cancel()
+            for body in (b"a", b"b"):
+                async with await consumer.next(timeout=5) as message:
+                    assert message.body == body
+        assert cluster.broker.positions["g", "orders", 0] == 2
+
+    simulate(story)
+
+
+def test_a_consumer_whose_tasks_were_cancelled_closes_at_once(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        await client.send_batch("orders", [b"a", b"b"])
+
+        async def handle(message: Delivery):
+            if message.body == b"b":
+                await cluster.clock.sleep(1000)
+
+        task = asyncio.ensure_future(client.consume("orders", group="g", from_where="first").run(handle))
+        await cluster.clock.sleep(1)
+        task.cancel()
+        before = cluster.clock.monotonic()
+        await asyncio.gather(task, return_exceptions=True)
+        assert cluster.clock.monotonic() - before < 1
+        assert cluster.broker.positions["g", "orders", 0] == 1
+
+    simulate(story)
+
+
+def test_a_message_that_was_settled_before_its_task_was_cancelled_stays_settled(simulate):
+    async def story(cluster):
+        cluster.topics["orders"] = 1
+        client = cluster.connect()
+        await client.send("orders", b"a")
+        async with client.consume("orders", group="g", from_where="first", concurrency=1) as consumer:
+            with pytest.raises(asyncio.CancelledError):
+                async with await consumer.next() as message:
+                    await message.ack()
+                    raise asyncio.CancelledError
+            assert await consumer.next(timeout=5) is None
+            await client.send("orders", b"b")
+            async with await consumer.next(timeout=5) as message:
+                assert message.body == b"b"
+                assert await consumer.next(timeout=1) is None
+        assert cluster.broker.positions["g", "orders", 0] == 2
+
+    simulate(story)
+
+
 def test_several_tasks_may_iterate_over_one_consumer(simulate, until):
     async def story(cluster):
         client = cluster.connect()

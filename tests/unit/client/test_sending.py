@@ -404,6 +404,18 @@ def test_closing_waits_for_what_is_on_its_way(simulate):
     simulate(story)
 
 
+def test_closing_before_the_route_is_known_is_an_error_and_no_cancellation(simulate):
+    async def story(cluster):
+        client = cluster.connect()
+        sends = [asyncio.ensure_future(client.send("orders", b"x")) for _ in range(3)]
+        await asyncio.sleep(0)
+        await client.close()
+        results = await asyncio.gather(*sends, return_exceptions=True)
+        assert all(isinstance(result, pocketmq_closed()) for result in results), results
+
+    simulate(story)
+
+
 def pocketmq_closed():
     from pocketmq import ClientClosedError
 

@@ -24,6 +24,9 @@ class Settler(Protocol):
     async def nack(self, message: "Delivery", delay_s: float | None, dead: bool, reason: BaseException | None) -> bool:
         """The message was not dealt with: deliver it again (after `delay_s` seconds, None: as the group has it)."""
 
+    def put_back(self, message: "Delivery") -> None:
+        """Nobody deals with the message any more; does nothing when it was settled."""
+
     def value_of(self, message: "Delivery") -> Any:
         """What the serializer makes of the body."""
 
@@ -38,7 +41,7 @@ class Delivery(ReceivedMessage, kw_only=True, eq=False):
             await work(message.body)
 
     The exception is logged and goes no further, so that the loop around lives on; `consume(reraise=True)` lets it go
-    on. Cancelling is no failure of the message: it stays unsettled and is delivered again when the consumer is gone.
+    on. Cancelling is no failure of the message: it waits again, for the next who asks here or for another consumer.
     """
 
     async def __aenter__(self) -> Self:
@@ -54,6 +57,7 @@ class Delivery(ReceivedMessage, kw_only=True, eq=False):
             settler.ack(self)
             return False
         if not isinstance(error, Exception):
+            settler.put_back(self)
             return False
         logger.warning("message %s of %s failed: %r", self.message_id, self.topic, error, exc_info=error)
         await settler.nack(self, None, False, error)

@@ -166,6 +166,10 @@ class Trial:
             return self._settle("CR_THROW_EXCEPTION", repr(reason))
         return self._settle("CR_LATER", None)
 
+    def put_back(self, message: Delivery) -> None:
+        """It was given up."""
+        self._settle("CR_LATER", None)
+
     def value_of(self, message: Delivery) -> Any:
         """What the serializer makes of the body."""
         return self._serializer.decode(message.body, message.properties)

@@ -243,10 +243,15 @@ class QueueReader:
         return self._member.core.options.serializer.decode(message.body, message.properties)
 
     def put_back(self, message: Delivery) -> None:
-        """The message waits again; it is handed out from here, before all others."""
+        """The message waits again, unless it was settled; it is handed out from here, before all others."""
         buffer = self.buffer
-        if buffer is not None:
-            buffer.put_back(message)
+        if buffer is None:
+            return
+        taken = buffer.unsettled - buffer.waiting
+        buffer.put_back(message)
+        if buffer.unsettled - buffer.waiting < taken:
+            if self.leaving:
+                buffer.drop_waiting()
             self._settled(buffer)
 
     def _settled(self, buffer: MessageBuffer) -> None:

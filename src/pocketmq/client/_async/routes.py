@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client.broker_errors import error_of, unexpected
 from pocketmq.client.routing import TopicRoute, topic_route
-from pocketmq.model.errors import DecodeError, PocketMQError, RouteNotFoundError, UsageError
+from pocketmq.model.errors import ClientClosedError, DecodeError, PocketMQError, RouteNotFoundError, UsageError
 from pocketmq.model.names import AUTO_CREATE_TOPIC
 from pocketmq.model.seams import Clock
 from pocketmq.wire.bodies import TopicRouteData, decode_body
@@ -76,6 +76,10 @@ class RouteCache:
         except RouteNotFoundError:
             if not create:
                 raise
+        except asyncio.CancelledError:
+            if task.cancelled():  # by `close`; whoever waits here was not cancelled himself
+                raise ClientClosedError("the client was closed before the route was known") from None
+            raise
         return await self._for_creation(topic)
 
     def _forget_asking(self, topic: str, task: asyncio.Task[TopicRoute]) -> None:

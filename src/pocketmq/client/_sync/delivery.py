@@ -21,7 +21,7 @@ class Delivery:
             work(message.body)
 
     The exception is logged and goes no further, so that the loop around lives on; `consume(reraise=True)` lets it go
-    on. Cancelling is no failure of the message: it stays unsettled and is delivered again when the consumer is gone.
+    on. Cancelling is no failure of the message: it waits again, for the next who asks here or for another consumer.
     """
 
     def __init__(self, portal: Portal, inner: AsyncDelivery) -> None:
