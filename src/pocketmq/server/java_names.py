@@ -33,7 +33,7 @@ REFUSED_UNLESS: dict[str, tuple[frozenset[str], str]] = {
 
 HARMLESS_JAVA_NAMES = frozenset(
     """
-    accessMessageInMemoryHotRatio accessMessageInMemoryMaxRatio accountStatsEnable accountStatsPrintZeroValues
+    abortFile accessMessageInMemoryHotRatio accessMessageInMemoryMaxRatio accountStatsEnable accountStatsPrintZeroValues
     ackMessageThreadPoolNums ackThreadPoolQueueCapacity adminBrokerThreadPoolNums
     adminBrokerThreadPoolQueueCapacity allAckInSyncStateSet allowRecallWhenBrokerNotWriteable appendAckAsync
     appendCkAsync appendTopicForTimerDeleteKey asyncLearner asyncSendEnable autoDeleteUnusedStats
@@ -41,7 +41,8 @@ HARMLESS_JAVA_NAMES = frozenset(
     bottomMostCompressionTypeForConsumeQueueStore broadcastOffsetExpireMaxSecond broadcastOffsetExpireSecond
     brokerElectionPriority brokerFastFailureEnable brokerHeartbeatInterval brokerIP2 brokerNotActiveTimeoutMillis
     brokerTopicEnable cgColdReadThreshold channelNotActiveInterval checkCommitLogOffsetOnRecover checkCRCOnRecover
-    checkSyncStateSetPeriod cleanFileForcibly cleanFileForciblyEnable cleanOfflineBrokerInterval
+    checkSyncStateSetPeriod checkTransactionMessageEnable checkTransactionMessageThreadPoolNums
+    cleanFileForcibly cleanFileForciblyEnable cleanOfflineBrokerInterval
     cleanResourceInterval cleanRocksDBDirtyCQIntervalMin cleanSwapedMapInterval clearRetryTopicWhenDeleteTopic
     clientAsyncSemaphoreValue clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds
     clientCloseSocketIfTimeout clientManagerThreadPoolQueueCapacity clientManageThreadPoolNums

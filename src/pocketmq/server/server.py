@@ -102,7 +102,8 @@ class Server:
     def _register_here(self, name_server: NameServer) -> None:
         here = _address(self.settings.namesrv.host, name_server.port)
         others = self.settings.broker.namesrv
-        self.settings.broker.namesrv = f"{here};{others}" if others else here
+        given = [address for address in others.split(";") if address.strip() not in ("", here)]
+        self.settings.broker.namesrv = ";".join((here, *given))
 
     def _keep_key_values(self, disk: Disk, *, with_broker: bool) -> None:
         """In a server with a data directory the name server's key-value table is kept in it."""

@@ -78,6 +78,18 @@ async def test_a_broker_alone_registers_with_the_name_server_it_was_given(connec
         await name_server.stop()
 
 
+async def test_the_server_s_own_name_server_may_be_among_those_it_was_given() -> None:
+    ready = await (first := make(free_ports())).start()
+    await first.stop()
+    settings = free_ports()
+    settings.namesrv.port = int(ready.namesrv.rpartition(":")[2])
+    settings.broker.namesrv = f"{ready.namesrv};127.0.0.1:1"
+    server = make(settings)
+    await server.start()
+    await server.stop()
+    assert settings.broker.namesrv == f"{ready.namesrv};127.0.0.1:1"
+
+
 async def test_a_port_that_is_taken_is_named_and_nothing_is_left_open() -> None:
     first = make(free_ports())
     ready = await first.start()
