@@ -125,7 +125,7 @@ def test_mistakes_in_files_are_refused_with_their_place(write: Write, name: str,
 
 
 def test_java_settings_without_a_meaning_here_are_named_in_one_warning(write: Write) -> None:
-    file = write("sendMessageThreadPoolNums=4\nabortFile=/store/abort\ntransientStorePoolEnable=true\nbrokerRole=SYNC_MASTER\n")
+    file = write("sendMessageThreadPoolNums=4\nabortFile=/a\ntransientStorePoolEnable=true\nbrokerRole=SYNC_MASTER\n")
     _, warnings = load_settings(file=file)
     assert len(warnings) == 1
     assert "sendMessageThreadPoolNums, abortFile, transientStorePoolEnable" in warnings[0]
