@@ -30,6 +30,7 @@ class Program:
     """One program, compiled against one client.
 
     `scenarios` are those that it plays against a server that stays up; `parallel` is how many of them at a time.
+    `options` are for the Java machine.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Program:
     target: str
     scenarios: tuple[str, ...]
     parallel: int
+    options: tuple[str, ...] = ()
 
     def build(self) -> None:
         """Compile it unless that was done after the last change of its sources. Raises MissingToolError."""
@@ -69,7 +71,7 @@ class Program:
         """Run in `source`."""
         if self.source == "go":
             return ["go", "build", "-o", str(HERE / self.target), "."]
-        return ["mvn", "-q", "-B", f"-P{self.name.replace('java', 'client')}", "package"]
+        return ["mvn", "-q", "-B", f"-P{Path(self.target).parent.name}", "package"]
 
     def command(self) -> list[str]:
         """The program without its arguments."""
@@ -77,7 +79,7 @@ class Program:
         if self.source == "go":
             return [str(target)]
         small = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        return ["java", *small, "-cp", f"{target}:{target.parent}/lib/*", "pocketmq.interop.Main"]
+        return ["java", *small, *self.options, "-cp", f"{target}:{target.parent}/lib/*", "pocketmq.interop.Main"]
 
 
 _JAVA_SCENARIOS = (
@@ -141,8 +143,20 @@ JAVA4 = Program(
 JAVA5 = Program(
     "java5", "the Java client 5.5", ("java", "mvn"), "java", "java/target/client5/interop.jar", _JAVA_SCENARIOS, 4
 )
+JAVA5_BINARY = Program(
+    "java5-binary",
+    "the Java client 5.5 with binary headers",
+    JAVA5.tools,
+    JAVA5.source,
+    JAVA5.target,
+    _JAVA_SCENARIOS,
+    4,
+    options=("-Drocketmq.serialize.type=ROCKETMQ",),
+)
 GO = Program("go", "the Go client 2.1", ("go",), "go", "go/bin/interop", _GO_SCENARIOS, 8)
-PROGRAMS = (JAVA4, JAVA5, GO)
+PROGRAMS = (JAVA4, JAVA5, JAVA5_BINARY, GO)
+CLIENTS = (JAVA4, JAVA5, GO)
+"""One program for each client."""
 
 
 @dataclass

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from programs import JAVA5, PROGRAMS, MissingToolError, Program, Run
+from programs import CLIENTS, JAVA5, MissingToolError, Program, Run
 
 WORKING_TIMEOUT_S = 60.0
 
 
 @pytest.mark.parametrize(
     ("program", "end"),
-    [*((program, "kill") for program in PROGRAMS), (JAVA5, "stop")],
+    [*((program, "kill") for program in CLIENTS), (JAVA5, "stop")],
     ids=lambda value: value.name if isinstance(value, Program) else value,
 )
 def test_restart_in_the_middle(
