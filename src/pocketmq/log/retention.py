@@ -169,7 +169,8 @@ class Retention:
         return True
 
     def _is_full_enough(self) -> bool:
-        return self.used_percent >= self._settings.disk_used_max
+        # A Java broker.conf may set the lower mark above the other; then that one counts, as in Java.
+        return self.used_percent >= min(self._settings.disk_used_max, self._settings.disk_used_clean)
 
     def _is_too_old(self) -> bool:
         """Whether the newest record of the oldest segment is older than the limit, and this is an hour to delete in."""

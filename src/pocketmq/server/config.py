@@ -118,9 +118,9 @@ def check_settings(settings: Settings) -> None:
         parse_addresses(broker.namesrv)
     except PocketMQError as error:
         raise SettingError(f"broker.namesrv: {error.message}") from None
-    if not store.disk_used_max <= store.disk_used_clean <= store.disk_used_refuse:
+    if max(store.disk_used_max, store.disk_used_clean) > store.disk_used_refuse:
         raise SettingError(
-            "store.disk_used_max, disk_used_clean and disk_used_refuse must not fall: "
+            "store.disk_used_max and disk_used_clean must not be above disk_used_refuse: "
             f"{store.disk_used_max:g}, {store.disk_used_clean:g}, {store.disk_used_refuse:g}"
         )
     ports: dict[int, str] = {}

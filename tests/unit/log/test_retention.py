@@ -133,6 +133,18 @@ async def test_a_filling_disk_raises_the_alarm_and_deletes_before_it_refuses(
     tools.send(log)
 
 
+async def test_the_lower_of_the_first_two_marks_counts(
+    open_log: OpenLog, tools: Any, clock: VirtualClock, disk: SimulatedDisk, settings: StoreSettings
+) -> None:
+    settings.disk_used_max = 88
+    log = await open_log()
+    await fill(log, tools, clock, 6)
+    disk.capacity_bytes = int(disk.used_bytes / 0.86)
+    await clock.sleep(11)
+    assert log.min_position > 0
+    assert log.retention.used_percent < 85
+
+
 async def test_above_the_last_mark_nothing_is_taken_until_there_is_room(
     open_log: OpenLog, tools: Any, clock: VirtualClock, disk: SimulatedDisk
 ) -> None:

@@ -50,8 +50,9 @@ def test_a_java_broker_conf_works_as_it_is(write: Write) -> None:
 
 
 def test_names_that_java_spelt_otherwise_once_are_known(write: Write) -> None:
-    settings, warnings = load_settings(file=write("mapedFileSizeCommitLog=1048576\n"))
+    settings, warnings = load_settings(file=write("mapedFileSizeCommitLog=1048576\ndiskMaxUsedSpaceRatio=88\n"))
     assert warnings == [] and settings.store.segment_bytes == 1_048_576
+    check_settings(settings)
 
 
 def test_a_java_namesrv_conf_speaks_of_the_name_server(write: Write) -> None:
@@ -138,7 +139,7 @@ def test_java_settings_without_a_meaning_here_are_named_in_one_warning(write: Wr
         (["broker.name=a b"], "a word"),
         (["broker.port=2"], "fast port"),
         (["broker.namesrv=nonsense"], "broker.namesrv"),
-        (["store.disk_used_clean=95"], "must not fall"),
+        (["store.disk_used_clean=95"], "must not be above"),
         (["namesrv.port=10911"], "both 10911"),
         (["http.port=10909"], "fast port"),
     ],
