@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TAIL_PULL_COUNT = 32
 TAIL_WAIT_S = 15.0
+RECEIVE_DRAIN_S = 1.0
+"""A message is printed and acknowledged in one step, so at the end there is nothing worth waiting for."""
 
 
 def send(
@@ -149,7 +151,12 @@ def receive(
         async with pocketmq.connect(name_servers(namesrv)) as client:
             await client.queues(topic)
             consumer = client.consume(
-                topic, group=group, filter=tag, from_where=from_where, concurrency=max(1, min(count or 1024, 1024))
+                topic,
+                group=group,
+                filter=tag,
+                from_where=from_where,
+                concurrency=max(1, min(count or 1024, 1024)),
+                drain=RECEIVE_DRAIN_S,
             )
             async with consumer:
                 while not count or received < count:
