@@ -1,12 +1,15 @@
 """The command line against a real server, as a user or a script calls it."""
 
 import json
+import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,6 +131,34 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(server: ServerProcess) ->
     assert shown.stderr.read() == b""
     assert shown.wait(TIMEOUT_S) in {0, 1}
     shown.stderr.close()
+
+
+def test_a_command_whose_output_nobody_wants_does_its_work(server: ServerProcess) -> None:
+    line = " ".join(shlex.quote(word) for word in command(server, "topic", "create", "unseen"))
+    done = subprocess.run(["sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    run(server, "topic", "show", "unseen")
+
+
+def test_a_body_that_is_no_text_is_sent_as_it_is(server: ServerProcess) -> None:
+    run(server, "send", "bytes", os.fsdecode(b"\xff\xfe\x01"))
+    (shown,) = [
+        json.loads(line) for line in run(server, "tail", "bytes", "--no-follow", "--output", "json").splitlines()
+    ]
+    assert shown["body_base64"] == "//4B", shown
+
+
+def test_ctrl_c_while_a_server_starts_stops_it_in_good_order(tmp_path: Path) -> None:
+    starting = ServerProcess(tmp_path / "data")
+    starting.launch()
+    try:
+        while not (tmp_path / "data" / "lock").exists():
+            assert starting.is_running
+        os.kill(starting.pid, signal.SIGINT)
+        assert starting.wait_end() == 0
+        assert "Traceback" not in starting.output
+    finally:
+        starting.kill()
 
 
 def test_a_server_that_never_answers_is_given_up_with_a_sentence() -> None:

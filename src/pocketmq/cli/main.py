@@ -48,13 +48,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in tokens
     if debug:
         tokens.remove("--debug")
+    _open_closed_streams()
+    try:
+        return _run(tokens, debug)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _open_closed_streams() -> None:
+    """A shell may close what we print to (`>&-`): nobody wants to see it then, and that is no error."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open until the end
+
+
+def _run(tokens: list[str], debug: bool) -> int:
     try:
         import cyclopts
     except ImportError:
         print(f"pocketmq: {_EXTRA_ADVICE}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     app = cyclopts.App(
         name="pocketmq",
         help="A message broker that speaks RocketMQ's protocols. Every command takes --debug (tracebacks) and --help.",
@@ -78,8 +91,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except cyclopts.CycloptsError as error:
         print(f"pocketmq: {_usage_mistake(error)}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
     except BrokenPipeError:
         # Whoever read has seen enough. Nothing more can be written, at exit neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

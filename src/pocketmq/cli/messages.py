@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -272,4 +273,4 @@ def _body(text: str) -> bytes:
             return Path(text[1:]).read_bytes()
         except OSError as error:
             raise UsageError(f"the body cannot be read from {text[1:]}: {error.strerror or error}") from error
-    return text.encode()
+    return os.fsencode(text)  # the very bytes of the command line, text or not

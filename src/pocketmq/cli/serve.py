@@ -222,16 +222,18 @@ def _run(settings: Settings, parts: Collection[str], ready_file: str | None) -> 
 
 
 async def _serve(settings: Settings, parts: Collection[str], ready_file: str | None) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    # Before what takes long is imported: a Ctrl-C at any time is to stop in good order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+
     from pocketmq.log.disk import RealDisk
     from pocketmq.log.memory_disk import MemoryDisk
     from pocketmq.net.clock import SystemClock
     from pocketmq.net.network import TcpNetwork
     from pocketmq.server.server import Server
 
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
     disk = MemoryDisk() if settings.store.ephemeral else RealDisk()
     server = Server(
         settings, clock=SystemClock(), network=TcpNetwork(), disk=disk, parts=parts, progress=_ProgressLine().show
