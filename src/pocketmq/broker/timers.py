@@ -125,7 +125,7 @@ class TimerService:
             logger.error("the delayed message at %d cannot be delivered and is dropped: %s", position, error)
 
     def _record(self, position: int) -> Record | None:
-        data = self._log.record_at(position)
+        data = self._log.written_record_at(position)
         try:
             if data is not None:
                 return decode_record(data)

@@ -343,7 +343,7 @@ class TransactionService:
 
     def read(self, half: Half) -> Record | None:
         """The record of a half; None, with a line in the log, when it cannot be read."""
-        data = self._log.record_at(half.position)
+        data = self._log.written_record_at(half.position)
         try:
             if data is not None:
                 return decode_record(data)

@@ -95,9 +95,13 @@ class LogReader(LogTail):
 
     def record_at(self, position: int) -> memoryview | None:
         """The record that begins at `position`, None when none does or it may not be read yet."""
+        return self.written_record_at(position) if position < self.readable_limit else None
+
+    def written_record_at(self, position: int) -> memoryview | None:
+        """The same, readable or not: for the broker's own work, whose results are not readable before it either."""
         if self._staged and position >= self.written_position:
             self.write_for_reader()
-        if not self.min_position <= position < self.readable_position:
+        if not self.min_position <= position < self.written_position:
             return None
         segment = self.segments.find(position)
         if segment is None or segment.view is None or segment.end - position < RECORD_BYTES_MIN:

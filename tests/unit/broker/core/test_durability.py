@@ -6,6 +6,7 @@ import errno
 import pytest
 
 from pocketmq.wire.codes import RequestCode
+from pocketmq.wire.headers.transactions import EndTransactionRequestHeader
 
 SYNC = {"store__flush": "sync"}
 
@@ -91,6 +92,32 @@ async def test_delivery_waits_while_the_disk_is_full(world) -> None:
     await world.clock.sleep(10)
     assert len(await peer.records()) == 1
     assert len(world.broker.timers) == 0
+
+
+async def test_a_delayed_message_that_is_due_before_it_is_on_the_disk_is_not_lost(world) -> None:
+    await world.start(**SYNC, store__flush_timeout_s=1000.0)
+    world.disk.sync_seconds_max = 10.0
+    peer = await world.connect()
+    for number in range(20):
+        answer = await peer.send(body=b"%d" % number, properties={"UNIQ_KEY": "k", "TIMER_DELAY_MS": "10"})
+        assert answer.code == 0
+    await world.clock.sleep(60)
+    assert sorted(int(record.body) for record in await peer.records()) == list(range(20))
+
+
+async def test_a_half_message_that_is_ended_before_it_is_on_the_disk_is_not_lost(world) -> None:
+    await world.start(**SYNC, store__flush_timeout_s=1000.0)
+    peer = await world.connect()
+    await peer.send()
+    half = {"UNIQ_KEY": "k", "TRAN_MSG": "true", "PGROUP": "producers", "WAIT": "false"}
+    world.disk.sync_seconds_max = 10.0
+    answer = await peer.send(properties=half, sys_flag=4)
+    position = int(answer.ext()["msgId"][-16:], 16)
+    assert position >= world.broker.log.readable_position, "it is not durable yet"
+    header = EndTransactionRequestHeader("producers", int(answer.ext()["queueOffset"]), position, 8, "k", "orders")
+    assert (await peer.ask(RequestCode.END_TRANSACTION, header)).code == 0
+    await world.clock.sleep(60)
+    assert len(await peer.records()) == 2
 
 
 async def test_with_asynchronous_flush_the_answer_does_not_wait_for_the_disk(world) -> None:
