@@ -95,7 +95,8 @@ class LogReader(LogTail):
 
     def record_at(self, position: int) -> memoryview | None:
         """The record that begins at `position`, None when none does or it may not be read yet."""
-        return self.written_record_at(position) if position < self.readable_limit else None
+        record = self.written_record_at(position)
+        return record if position < self.readable_position else None
 
     def written_record_at(self, position: int) -> memoryview | None:
         """The same, readable or not: for the broker's own work, whose results are not readable before it either."""
