@@ -15,39 +15,42 @@ _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "", "POCKETMQ__LOG__LEVEL": "warning"
 
 
 class Subject:
-    """A server to measure. `broker_pid` is the process whose CPU time counts; `pids` are all, for their memory."""
+    """A server to measure, in `folder`."""
 
     name = ""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: ServerProcess | ApacheServer) -> None:
         self.folder = folder
+        self._server = server
 
     def start(self) -> float:
         """Start it; returns the seconds from the first exec until clients are served."""
-        raise NotImplementedError
+        began = time.perf_counter()
+        self._server.start()
+        return time.perf_counter() - began
 
     def kill_broker(self) -> None:
         """End the broker as a power switch would, without a word."""
-        raise NotImplementedError
+        self._server.kill()
 
     def stop(self) -> None:
         """Stop it in good order."""
-        raise NotImplementedError
+        self._server.stop()
 
     @property
     def namesrv(self) -> str:
         """`host:port` of the name server."""
-        raise NotImplementedError
+        return self._server.namesrv
 
     @property
     def broker_pid(self) -> int:
         """The process whose CPU time counts."""
-        raise NotImplementedError
+        return self._server.pid
 
     @property
     def pids(self) -> list[int]:
-        """All processes."""
-        raise NotImplementedError
+        """All processes, for their memory."""
+        return self._server.pids if isinstance(self._server, ApacheServer) else [self._server.pid]
 
     def resident_mb(self) -> float:
         """Megabytes that all processes hold."""
@@ -65,31 +68,7 @@ class PocketMQ(Subject):
     name = "PocketMQ"
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._server = ServerProcess(folder / "data", environment=_ENVIRONMENT)
-
-    def start(self) -> float:
-        began = time.perf_counter()
-        self._server.start()
-        return time.perf_counter() - began
-
-    def kill_broker(self) -> None:
-        self._server.kill()
-
-    def stop(self) -> None:
-        self._server.stop()
-
-    @property
-    def namesrv(self) -> str:
-        return self._server.namesrv
-
-    @property
-    def broker_pid(self) -> int:
-        return self._server.pid
-
-    @property
-    def pids(self) -> list[int]:
-        return [self._server.pid]
+        super().__init__(folder, ServerProcess(folder / "data", environment=_ENVIRONMENT))
 
 
 class Apache(Subject):
@@ -98,31 +77,8 @@ class Apache(Subject):
     name = "Apache"
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._server = ApacheServer(folder, broker_options=("-Xms1g", "-Xmx1g", "-XX:MaxDirectMemorySize=1g"))
-
-    def start(self) -> float:
-        began = time.perf_counter()
-        self._server.start()
-        return time.perf_counter() - began
-
-    def kill_broker(self) -> None:
-        self._server.kill()
-
-    def stop(self) -> None:
-        self._server.stop()
-
-    @property
-    def namesrv(self) -> str:
-        return self._server.namesrv
-
-    @property
-    def broker_pid(self) -> int:
-        return self._server.pid
-
-    @property
-    def pids(self) -> list[int]:
-        return self._server.pids
+        options = ("-Xms1g", "-Xmx1g", "-XX:MaxDirectMemorySize=1g")
+        super().__init__(folder, ApacheServer(folder, broker_options=options))
 
 
 SUBJECTS: list[Callable[[Path], Subject]] = [Apache, PocketMQ]
