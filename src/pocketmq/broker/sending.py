@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from pocketmq.broker.delays import plan_delay
 from pocketmq.broker.halves import is_half
 from pocketmq.broker.origins import Origin
+from pocketmq.broker.send_plans import NO_TRANSACTION, SendPlan, plan_sends
 from pocketmq.broker.targets import Target, bad_body, no_such_queue, properties_too_long
 from pocketmq.model.config import Permission
 from pocketmq.model.errors import BodyError, PocketMQError, StoreError
@@ -29,6 +30,7 @@ from pocketmq.model.limits import PROPERTIES_BYTES_MAX, TOPIC_CHARS_MAX
 from pocketmq.model.names import RETRY_PREFIX, SEND_FORBIDDEN_TOPICS, check_topic
 from pocketmq.views.journal import Entry, TopicDelete, TopicPut
 from pocketmq.wire.batch import split_batch
+from pocketmq.wire.binary_send import SendShape
 from pocketmq.wire.codes import ResponseCode
 from pocketmq.wire.ids import UniqueKeys
 from pocketmq.wire.properties import PropertyKey, decode_properties, encode_properties, find_property
@@ -48,9 +50,6 @@ UNIQUE_KEY_MARK = PropertyKey.UNIQUE_KEY + "\x01"
 TAGS_MARK = PropertyKey.TAGS + "\x01"
 TAGS_MARK_BYTES = TAGS_MARK.encode()
 TARGETS_MAX = 100_000
-NO_TRANSACTION = ~SysFlag.TRANSACTION_MASK
-"""Bits of a sys flag that a client may set; what a record is in a transaction is for the broker to say."""
-
 Stored = tuple[int, int, int, bytes]
 """What was appended: queue id as asked for, offset in the queue it was written to, log position, unique key."""
 
@@ -183,6 +182,47 @@ class Sending:
         series.messages += 1
         series.size_bytes += len(body)
         return queue_id, queue.next_offset - 1, position, unique_key.partition("\x02")[0].encode()
+
+    def plan(self, shape: SendShape) -> SendPlan | None:
+        """How messages of this shape are stored; None when each must be looked at."""
+        return plan_sends(shape, self._added)
+
+    def send_planned(
+        self, plan: SendPlan, queue_id: int, body: bytes, unique_key: bytes, origin: Origin, born_timestamp: int
+    ) -> tuple[int, int] | None:
+        """Stage one message by its plan; returns its offset in the queue and its log position.
+
+        None when there is more to it than that, and nothing is staged: `send` knows what to do, or to refuse.
+        """
+        topic, flag, sys_flag, reconsume_times, key_mark, behind_key, code, _ = plan
+        target = self._targets.get(topic)
+        if (
+            target is None
+            or target.special
+            or queue_id >= len(target.queues)
+            or not 0 < len(body) <= self._settings.store.message_bytes_max
+        ):
+            return None
+        queue = target.queues[queue_id]
+        if queue is None:
+            queue = target.queues[queue_id] = self._log.ensure_queue(topic, queue_id)
+        position = self._append(
+            queue,
+            body,
+            key_mark + unique_key + behind_key,
+            flag,
+            sys_flag | origin.host_flags,
+            born_timestamp,
+            origin.born_host,
+            origin.store_host,
+            reconsume_times,
+            0,
+            code,
+        )
+        series = target.series
+        series.messages += 1
+        series.size_bytes += len(body)
+        return queue.next_offset - 1, position
 
     def _send_special(
         self,

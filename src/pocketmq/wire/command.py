@@ -21,7 +21,7 @@ import msgspec
 
 from pocketmq.model.errors import ProtocolError, UsageError
 from pocketmq.model.limits import FRAME_BYTES_MAX
-from pocketmq.wire.binary_send import EXT_AT, SendHeaders
+from pocketmq.wire.binary_send import EXT_AT, KnownSend, SendHeaders
 from pocketmq.wire.codes import CURRENT_VERSION, RequestCode, language_name, language_number
 from pocketmq.wire.headers.base import Header, HeaderT, Int32, decode_header, to_json, to_text
 
@@ -56,8 +56,8 @@ class Command(msgspec.Struct, gc=False):
     raw_ext: msgspec.Raw = msgspec.field(name="extFields", default=_NO_EXT)
     serialize_type: int = msgspec.field(name="#serialize_type", default=JSON)
     body: bytes = msgspec.field(name="#body", default=b"")
-    ready: Any = msgspec.field(name="#ready", default=None)
-    """The typed header of a binary send that was read in one step; `raw_ext` is empty then."""
+    known_send: Any = msgspec.field(name="#known_send", default=None)
+    """`KnownSend` of a binary send that was read in one step; `raw_ext` is empty then."""
 
     @property
     def language(self) -> str:
@@ -76,8 +76,8 @@ class Command(msgspec.Struct, gc=False):
 
     def ext(self) -> dict[str, str]:
         """All extension fields as text, in a new dict. Values that are not text are written as Java would."""
-        if self.ready is not None:
-            fields: dict[str, str] = self.ready.to_ext()
+        if self.known_send is not None:
+            fields: dict[str, str] = self._known_header().to_ext()
             return fields
         try:
             return msgspec.json.decode(self.raw_ext, type=dict[str, str])
@@ -86,15 +86,20 @@ class Command(msgspec.Struct, gc=False):
 
     def header(self, kind: type[HeaderT]) -> HeaderT:
         """Decode the extension fields as `kind`; HeaderError names a required field that is missing or unreadable."""
-        if self.ready is not None:
-            ready: HeaderT = self.ready
-            return ready if type(ready) is kind else decode_header(kind, self.ext())
+        if self.known_send is not None:
+            known: Any = self._known_header()
+            return known if type(known) is kind else decode_header(kind, self.ext())
         decode = _header_decoders.get(kind) or _header_decoder(kind)
         try:
             header: HeaderT = decode(self.raw_ext)
             return header
         except (msgspec.DecodeError, RecursionError):
             return decode_header(kind, self.ext())
+
+    def _known_header(self) -> Header:
+        known: KnownSend = self.known_send
+        shape, queue_id, born_timestamp, unique_key, properties = known
+        return shape.header(queue_id, born_timestamp, unique_key, properties)
 
 
 _header_decoders: dict[type[Header], Callable[[msgspec.Raw], Any]] = {}
@@ -129,7 +134,7 @@ def decode_json(header: bytes) -> Command:
         raise ProtocolError(f"the JSON header of a frame cannot be read: {error}", cause=error) from None
     # No peer decides these, nor the body, which the caller sets.
     command.serialize_type = JSON
-    command.ready = None
+    command.known_send = None
     return command
 
 
@@ -140,14 +145,18 @@ def decode_binary(header: bytes, sends: SendHeaders | None = None) -> Command:
     """
     size = len(header)
     try:
+        if sends is not None and (read := sends.read(header)) is not None:
+            opaque, known = read
+            shape = known[0]
+            return Command(
+                shape.code, opaque, shape.flag, shape.version, shape.language, None, _NO_EXT, ROCKETMQ, b"", known
+            )
         code, language, version, opaque, flag, remark_length = _unpack_binary_head(header, 0)
         offset = _BINARY_HEAD.size + remark_length
         if remark_length < 0 or offset > size:
             raise ProtocolError(f"a binary header of {size} bytes announces a remark of {remark_length} bytes")
         remark = header[_BINARY_HEAD.size : offset].decode() if remark_length else None
         is_send = sends is not None and code in _SEND_CODES and remark is None
-        if is_send and sends is not None and (ready := sends.read(header)) is not None:
-            return Command(code, opaque, flag, version, language, None, _NO_EXT, ROCKETMQ, b"", ready)
         (ext_length,) = _unpack_int32(header, offset)
         offset += 4
         if ext_length < 0 or offset + ext_length > size:

@@ -48,10 +48,10 @@ def changed(**values: object) -> SendMessageRequestHeaderV2:
 
 def test_the_second_header_of_a_kind_is_read_by_its_layout() -> None:
     reader = CommandReader()
-    assert read(reader, HEADER).ready is None
+    assert read(reader, HEADER).known_send is None
     other = changed(queue_id=5, born_timestamp=1_700_000_000_001, properties="UNIQ_KEY\x010A0C\x02TAGS\x01b\x02")
     command = read(reader, other)
-    assert command.ready == other
+    assert command.known_send is not None
     assert command.header(SendMessageRequestHeaderV2) == other
     assert command.ext() == other.to_ext()
     assert (command.code, command.opaque, command.body, command.serialize_type) == (310, 7, b"body", ROCKETMQ)
@@ -69,7 +69,7 @@ def test_a_header_that_differs_elsewhere_is_read_field_by_field() -> None:
         changed(queue_id=12),
     ):
         command = read(reader, other)
-        assert command.ready is None
+        assert command.known_send is None
         assert command.header(SendMessageRequestHeaderV2) == other
 
 
@@ -77,7 +77,7 @@ def test_a_number_that_is_none_is_not_taken_from_a_layout() -> None:
     reader = CommandReader()
     read(reader, changed(queue_id=12))
     fields = {**HEADER.to_ext(), "e": "1_"}
-    assert read(reader, fields).ready is None
+    assert read(reader, fields).known_send is None
 
 
 def test_fields_that_the_layout_would_lose_are_kept() -> None:
@@ -85,16 +85,73 @@ def test_fields_that_the_layout_would_lose_are_kept() -> None:
     for fields in ({**HEADER.to_ext(), "zz": "1"}, {**HEADER.to_ext(), "bname": "b"}, {**HEADER.to_ext(), "d": "04"}):
         for _ in range(2):
             command = read(reader, fields)
-            assert command.ready is None
+            assert command.known_send is None
             assert command.ext() == fields
+
+
+def properties_of(command: Command) -> str | None:
+    return command.header(SendMessageRequestHeaderV2).properties
+
+
+def test_properties_that_differ_in_the_unique_key_alone_have_the_same_shape() -> None:
+    reader = CommandReader()
+    read(reader, HEADER)
+    shapes = set()
+    for key in ("0A0B", "FFFF", "abc9"):
+        command = read(reader, changed(properties=f"UNIQ_KEY\x01{key}\x02TAGS\x01a\x02"))
+        shape, _, _, unique_key, _ = command.known_send
+        shapes.add(id(shape))
+        assert unique_key == key.encode()
+        assert properties_of(command) == f"UNIQ_KEY\x01{key}\x02TAGS\x01a\x02"
+    assert len(shapes) == 1
+
+
+def test_properties_that_differ_elsewhere_get_another_shape_and_the_old_one_stays_as_it_is() -> None:
+    reader = CommandReader()
+    read(reader, HEADER)
+    first = read(reader, HEADER)
+    other = changed(properties="UNIQ_KEY\x010A0C\x02TAGS\x01b\x02")
+    second, third = read(reader, other), read(reader, other)
+    assert [command.known_send[3] for command in (first, second, third)] == [b"0A0B", b"", b"0A0C"]
+    assert [properties_of(command) for command in (first, second, third)] == [
+        HEADER.properties,
+        other.properties,
+        other.properties,
+    ]
+
+
+def with_tag(tag: str, key: str = "0A0B") -> SendMessageRequestHeaderV2:
+    return changed(properties=f"UNIQ_KEY\x01{key}\x02TAGS\x01{tag}\x02")
+
+
+def test_a_unique_key_with_a_separator_in_it_is_read_as_any_text() -> None:
+    reader = CommandReader()
+    read(reader, HEADER)
+    for key in ("0\x02DE", "0\x01AB", "0-AB"):
+        other = with_tag("a", key)
+        command = read(reader, other)
+        assert command.known_send[3] == b""
+        assert properties_of(command) == other.properties
+
+
+def test_a_shape_changes_a_bounded_number_of_times() -> None:
+    reader = CommandReader()
+    read(reader, HEADER)
+    shapes = set()
+    for number in range(1000):
+        other = with_tag(chr(0x21 + number % 90))
+        command = read(reader, other)
+        shapes.add(command.known_send[0])
+        assert properties_of(command) == other.properties
+    assert 1 < len(shapes) < 20
 
 
 def test_another_connection_has_layouts_of_its_own() -> None:
     read(CommandReader(), HEADER)
-    assert read(CommandReader(), HEADER).ready is None
+    assert read(CommandReader(), HEADER).known_send is None
 
 
-def test_a_ready_header_can_be_read_as_another_kind() -> None:
+def test_a_known_send_can_be_read_as_another_kind() -> None:
     reader = CommandReader()
     read(reader, HEADER)
     command = read(reader, HEADER)
@@ -112,10 +169,10 @@ def test_text_that_is_no_utf8_is_refused_with_and_without_a_layout() -> None:
         reader.feed(broken)
 
 
-def test_a_json_command_brings_no_ready_header() -> None:
-    data = b'{"code":310,"#ready":{"a":"b"},"extFields":{"a":"group"}}'
+def test_a_json_command_brings_no_known_send() -> None:
+    data = b'{"code":310,"#known_send":{"a":"b"},"extFields":{"a":"group"}}'
     (command,) = CommandReader().feed((4 + len(data)).to_bytes(4, "big") + len(data).to_bytes(4, "big") + data)
-    assert command.ready is None
+    assert command.known_send is None
     assert command.ext() == {"a": "group"}
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pocketmq.broker.dispatcher import Answer, Dispatcher
-from pocketmq.wire.binary_send import BinarySendAnswer
+from pocketmq.wire.binary_send import UNIQUE_KEY_BYTES_MAX, BinarySendAnswer, KnownSend
 from pocketmq.wire.codes import CURRENT_VERSION, RequestCode, ResponseCode
 from pocketmq.wire.command import OUR_LANGUAGE, ROCKETMQ, Command, encode_response
 from pocketmq.wire.headers.base import to_json
@@ -35,6 +35,7 @@ class SendRequests:
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        self._sending = broker.sending
         self._send = broker.sending.send
         self._admit = broker.gate.admit
         self._gate = broker.gate
@@ -53,6 +54,11 @@ class SendRequests:
 
     def send(self, connection: "RemotingConnection", command: Command) -> Answer:
         """Codes 310 and 10, which differ in the names of the header fields."""
+        if command.known_send is not None and (answer := self._send_known(connection, command)) is not None:
+            if self._gate.sync:
+                return self._admit(command, answer, wait=command.known_send[0].plan.waits)
+            self._gate.admitted.append(command)
+            return None if command.flag & 2 else answer
         header: Header
         if command.code == SEND_V1:
             header = command.header(SendMessageRequestHeader)
@@ -95,6 +101,25 @@ class SendRequests:
             return self._admit(command, answer, wait=_WAIT_FALSE not in properties)
         self._gate.admitted.append(command)
         return None if command.flag & 2 else answer
+
+    def _send_known(self, connection: "RemotingConnection", command: Command) -> bytes | None:
+        """Store a message of a shape that was seen before; None when it must be looked at as any other."""
+        known: KnownSend = command.known_send
+        shape, queue_id, born_timestamp, unique_key, _ = known
+        plan = shape.plan
+        if plan is None:
+            # False stands for no plan, so that it is not looked for again.
+            plan = shape.plan = self._sending.plan(shape) or False
+        if not plan or not unique_key or len(unique_key) > UNIQUE_KEY_BYTES_MAX:
+            return None
+        origin = self._origins.get(connection) or self._broker.origins.of(connection)
+        stored = self._sending.send_planned(plan, queue_id, command.body, unique_key, origin, born_timestamp)
+        if stored is None:
+            return None
+        queue_offset, position = stored
+        return self._answer_binary(
+            command.opaque, origin.message_id_prefix, position, queue_id, queue_offset, unique_key
+        )
 
     def _answer_otherwise(
         self, command: Command, prefix: bytes, position: int, queue_id: int, queue_offset: int, unique_key: bytes
