@@ -62,6 +62,7 @@ REMOTING_MODULES = (
     "send",
     "pull",
     "retry",
+    "replies",
     "clients",
     "offsets",
     "locks",

@@ -26,7 +26,6 @@ from pocketmq.model.names import (
     SCHEDULE_TOPIC,
     SELF_TEST_TOPIC,
     TIMER_TOPIC,
-    TRACE_TOPIC,
 )
 from pocketmq.views.journal import CursorReset, Entry, HalvesEnded, TimersFired, TopicPut
 
@@ -160,8 +159,8 @@ def create_system_topics(broker: "Broker") -> None:
                 HALF_TOPIC,
                 HALF_OP_TOPIC,
                 CHECK_MAX_TOPIC,
-                TRACE_TOPIC,
                 TIMER_TOPIC,
+                *([settings.trace_topic_name] if settings.trace_topic else []),
             )
         ),
     ]

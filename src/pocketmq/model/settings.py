@@ -46,6 +46,20 @@ class BrokerSettings(msgspec.Struct, kw_only=True):
     ] = 6
     region: Annotated[str, Setting(java="regionId", doc="Region stamped on messages.")] = "DefaultRegion"
     trace_on: Annotated[bool, Setting(java="traceOn", doc="Whether clients are told to write traces.")] = True
+    trace_topic: Annotated[
+        bool, Setting(java="traceTopicEnable", doc="Create the topic of message traces at start.")
+    ] = True
+    trace_topic_name: Annotated[
+        str, Setting(java="msgTraceTopicName", doc="Topic that message traces are written to.")
+    ] = "RMQ_SYS_TRACE_TOPIC"
+    store_replies: Annotated[
+        bool,
+        Setting(
+            java="storeReplyMessageEnable",
+            dynamic=True,
+            doc="Keep replies to requests in the cluster's reply topic, besides passing them on.",
+        ),
+    ] = True
     auto_create_topic: Annotated[
         bool, Setting(java="autoCreateTopicEnable", dynamic=True, doc="A send to an unknown topic creates it.")
     ] = True
