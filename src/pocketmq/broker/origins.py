@@ -50,9 +50,9 @@ class Origins:
             )
         return origin
 
-    def store_host(self, connection: "RemotingConnection | None" = None) -> bytes:
-        """This broker's address, as the client of `connection` knows it."""
-        local = connection.local_address[0] if connection is not None else self._settings.host
+    def store_host(self, connection: "RemotingConnection | None" = None, *, local_host: str = "") -> bytes:
+        """This broker's address, as the client of `connection` knows it, or one that reached it at `local_host`."""
+        local = connection.local_address[0] if connection is not None else local_host or self._settings.host
         # A record holds addresses, not names: with a name advertised, the one that the client used has to do.
         advertised = split_advertised(self._settings.advertise, self.port)
         return _pack(*advertised) or _pack(local, self.port) or pack_host("0.0.0.0", self.port)

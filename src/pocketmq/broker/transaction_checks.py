@@ -12,7 +12,7 @@ nobody is there.
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from pocketmq.model.errors import StoreError
 from pocketmq.views.journal import HalvesChecked
@@ -50,6 +50,17 @@ Send = Callable[["ProducerMember", Check], object]
 """Asks one producer; must not raise for a connection that is closing."""
 Ready = Callable[["ProducerMember"], bool | None]
 """Whether a producer can be asked now (True), when it has read what it was sent (None), or not at all (False)."""
+
+
+@runtime_checkable
+class CanBeAsked(Protocol):
+    """A producer's connection that knows itself how to ask, whatever the protocol."""
+
+    def ready_for_check(self) -> bool | None:
+        """As `Ready`."""
+
+    def send_check(self, check: Check) -> object:
+        """As `Send`."""
 
 
 class TransactionChecks:
@@ -159,7 +170,10 @@ class TransactionChecks:
             self._journal.write([HalvesChecked([check.half.position for _, check in checks])])
             self.sent += len(checks)
             for producer, check in checks:
-                self._send(producer, check)
+                if isinstance(producer.connection, CanBeAsked):
+                    producer.connection.send_check(check)
+                else:
+                    self._send(producer, check)
         return later, len(checks)
 
     def _producer(self, group: str, half: Half) -> tuple["ProducerMember | None", bool]:
@@ -172,7 +186,8 @@ class TransactionChecks:
         wait = False
         for step in range(len(members)):
             member = members[(turn + step) % len(members)]
-            ready = self._ready(member)
+            connection = member.connection
+            ready = connection.ready_for_check() if isinstance(connection, CanBeAsked) else self._ready(member)
             if ready:
                 return member, False
             wait = wait or ready is None

@@ -29,8 +29,17 @@ def server_for(
         return
     with tempfile.TemporaryDirectory(prefix="pocketmq-bench-") as folder:
         ready = Path(folder) / "ready.json"
-        command = [sys.executable, "-m", "pocketmq", "serve", "--http-port", "off", "--ready-file", str(ready)]
-        command += ["--namesrv-port", "0", "--broker-port", "0", "--set", "log.level=warning"]
+        command = [sys.executable, "-m", "pocketmq", "serve", "--grpc-port", "off", "--http-port", "off"]
+        command += [
+            "--ready-file",
+            str(ready),
+            "--namesrv-port",
+            "0",
+            "--broker-port",
+            "0",
+            "--set",
+            "log.level=warning",
+        ]
         command += ["--data-dir", data_dir] if data_dir else ["--ephemeral"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:

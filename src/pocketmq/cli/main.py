@@ -20,7 +20,7 @@ _EXTRA_ADVICE = "the command line needs the server extra: pip install 'pocketmq[
 _COMMANDS = {
     "Start": {
         "quickstart": ("quickstart:quickstart", "See it work: start, send, consume, stop."),
-        "serve": ("serve:serve", "Run name server, broker and HTTP port in one process."),
+        "serve": ("serve:serve", "Run name server, broker, gRPC endpoint and HTTP port in one process."),
         "namesrv": ("serve:namesrv", "Run a name server alone."),
         "broker": ("serve:broker", "Run a broker alone."),
         "config": ("config:config", "Print all settings of a server."),

@@ -42,7 +42,7 @@ def serve(
     workers: int = 1,
     ready_file: str | None = None,
 ) -> int:
-    """Run name server, broker and HTTP port in one process.
+    """Run name server, broker, gRPC endpoint and HTTP port in one process.
 
     Prints a line `ready ...` when it can serve. Ctrl-C or SIGTERM stops it cleanly.
 
@@ -63,7 +63,7 @@ def serve(
     broker_port
         Port of the broker (default: 10911; the fast port is two below it).
     grpc_port
-        Not there yet: this version has no gRPC endpoint.
+        Port of the gRPC endpoint (default: 8081; 0 for any free one, `off` for none).
     http_port
         Port of health and metrics (default: 8082).
     workers
@@ -75,12 +75,11 @@ def serve(
     _override(settings, data_dir, ephemeral, host, advertise)
     _port(settings.namesrv, "--namesrv-port", namesrv_port)
     _port(settings.broker, "--broker-port", broker_port)
+    _port(settings.grpc, "--grpc-port", grpc_port)
     _port(settings.http, "--http-port", http_port)
-    if grpc_port not in {None, "off", "-1"}:
-        print("pocketmq: this version has no gRPC endpoint yet; --grpc-port is ignored", file=sys.stderr)
     if workers != 1:
         raise UsageError("this version runs one broker process; leave --workers at 1")
-    return _run(settings, {"namesrv", "broker", "http"}, ready_file)
+    return _run(settings, {"namesrv", "broker", "grpc", "http"}, ready_file)
 
 
 def namesrv(
@@ -125,6 +124,7 @@ def broker(
     advertise: str | None = None,
     name: str | None = None,
     broker_port: PortOption = None,
+    grpc_port: PortOption = "off",
     http_port: PortOption = "off",
     ready_file: str | None = None,
 ) -> int:
@@ -148,6 +148,8 @@ def broker(
         Name of the broker (default: broker-a).
     broker_port
         Port to listen on (default: 10911, and the fast port two below it; 0 for any free ones).
+    grpc_port
+        Port of the gRPC endpoint.
     http_port
         Port of health and metrics.
     ready_file
@@ -162,8 +164,9 @@ def broker(
     if not settings.broker.namesrv:
         raise UsageError("a broker needs a name server: --namesrv HOST:PORT")
     _port(settings.broker, "--broker-port", broker_port)
+    _port(settings.grpc, "--grpc-port", grpc_port)
     _port(settings.http, "--http-port", http_port)
-    return _run(settings, {"broker", "http"}, ready_file)
+    return _run(settings, {"broker", "grpc", "http"}, ready_file)
 
 
 def _settings(config: str | None, assignments: list[str] | None, *, prefer: Collection[str]) -> Settings:
@@ -189,7 +192,7 @@ def _override(
     if settings.store.ephemeral:
         settings.store.segment_bytes = min(settings.store.segment_bytes, EPHEMERAL_SEGMENT_BYTES)
     if host is not None:
-        settings.namesrv.host = settings.broker.host = settings.http.host = host
+        settings.namesrv.host = settings.broker.host = settings.grpc.host = settings.http.host = host
     if advertise is not None:
         settings.broker.advertise = advertise
 

@@ -240,6 +240,50 @@ class NamesrvSettings(msgspec.Struct, kw_only=True):
     ] = False
 
 
+class GrpcSettings(msgspec.Struct, kw_only=True):
+    """The gRPC endpoint."""
+
+    host: Annotated[str, Setting(doc="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        int, Setting(java="grpcServerPort", unit="port", doc="Port to listen on; -1 is off. Needs the extra `grpc`.")
+    ] = 8081
+    advertise: Annotated[
+        str, Setting(doc="Endpoint that clients are told, `host:port`. Empty: the one that each client used.")
+    ] = ""
+    tls: Annotated[bool, Setting(doc="Take TLS connections too, on the same port.")] = True
+    certificate: Annotated[
+        str,
+        Setting(java="tlsCertPath", doc="PEM file of the certificate. Empty: one made at the start, signed by itself."),
+    ] = ""
+    private_key: Annotated[str, Setting(java="tlsKeyPath", doc="PEM file of the certificate's private key.")] = ""
+    message_type_check: Annotated[
+        bool,
+        Setting(java="enableTopicMessageTypeCheck", dynamic=True, doc="A topic takes only messages of its type."),
+    ] = True
+    long_polling_max_s: Annotated[
+        float,
+        Setting(
+            java="grpcClientConsumerMaxLongPollingTimeoutMillis",
+            unit="s",
+            dynamic=True,
+            doc="How long a receive waits for messages at most.",
+        ),
+    ] = 20.0
+    renew_receipts: Annotated[
+        bool,
+        Setting(
+            java="enableProxyAutoRenew",
+            dynamic=True,
+            doc="Keep messages of push consumers invisible until they are done, as long as the consumer lives.",
+        ),
+    ] = True
+    connections_max: Annotated[int, Setting(unit="connections", doc="Most connections at once.")] = 10_000
+    idle_s: Annotated[
+        float,
+        Setting(java="grpcClientIdleTimeMills", unit="s", doc="A connection without any call for this long is closed."),
+    ] = 120.0
+
+
 class HttpSettings(msgspec.Struct, kw_only=True):
     """The HTTP port: health, metrics, console."""
 
@@ -262,5 +306,6 @@ class Settings(msgspec.Struct, kw_only=True):
     broker: BrokerSettings = msgspec.field(default_factory=BrokerSettings)
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
     namesrv: NamesrvSettings = msgspec.field(default_factory=NamesrvSettings)
+    grpc: GrpcSettings = msgspec.field(default_factory=GrpcSettings)
     http: HttpSettings = msgspec.field(default_factory=HttpSettings)
     log: LogSettings = msgspec.field(default_factory=LogSettings)

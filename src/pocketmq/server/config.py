@@ -118,6 +118,10 @@ def check_settings(settings: Settings) -> None:
         parse_addresses(broker.namesrv)
     except PocketMQError as error:
         raise SettingError(f"broker.namesrv: {error.message}") from None
+    try:
+        parse_addresses(settings.grpc.advertise)
+    except PocketMQError as error:
+        raise SettingError(f"grpc.advertise: {error.message}") from None
     if max(store.disk_used_max, store.disk_used_clean) > store.disk_used_refuse:
         raise SettingError(
             "store.disk_used_max and disk_used_clean must not be above disk_used_refuse: "
@@ -128,6 +132,7 @@ def check_settings(settings: Settings) -> None:
         ("namesrv.port", settings.namesrv.port),
         ("broker.port", broker.port),
         ("the broker's fast port, two below broker.port,", broker.port - FAST_PORT_DISTANCE),
+        ("grpc.port", settings.grpc.port),
         ("http.port", settings.http.port),
     ):
         if port > 0 and port in ports:

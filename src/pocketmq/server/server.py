@@ -1,10 +1,11 @@
-"""A server process: name server, broker and HTTP port, any of them, started and stopped in order.
+"""A server process: name server, broker, gRPC and HTTP port, any of them, started and stopped in order.
 
 The name server comes first, because the broker registers with it; the HTTP port comes last and goes first, so that what
 it shows exists. Nothing here reads the command line or handles signals: see `pocketmq.cli.serve`.
 """
 
 import errno
+import importlib.util
 import logging
 import os
 from collections.abc import Callable, Collection
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from pocketmq.broker.broker import Broker
+from pocketmq.grpc.port import MISSING, GrpcPort
 from pocketmq.http.port import HttpPort
 from pocketmq.log.recovery import Progress
 from pocketmq.model.errors import PocketMQError
@@ -24,7 +26,7 @@ from pocketmq.server.config import check_settings
 
 logger = logging.getLogger(__name__)
 
-ALL_PARTS = frozenset({"namesrv", "broker", "http"})
+ALL_PARTS = frozenset({"namesrv", "broker", "grpc", "http"})
 
 
 class Ready(msgspec.Struct, kw_only=True):
@@ -54,12 +56,15 @@ class Server:
         self.settings = settings
         self.name_server: NameServer | None = None
         self.broker: Broker | None = None
+        self.grpc: GrpcPort | None = None
         self.http: HttpPort | None = None
         if "namesrv" in parts and settings.namesrv.port != PORT_OFF:
             self._keep_key_values(disk, with_broker="broker" in parts)
             self.name_server = NameServer(settings, clock=clock, network=network, disk=disk)
         if "broker" in parts and settings.broker.port != PORT_OFF:
             self.broker = Broker(settings, clock=clock, disk=disk, network=network, progress=progress)
+        if "grpc" in parts and self.broker is not None and settings.grpc.port != PORT_OFF and _grpc_is_installed():
+            self.grpc = GrpcPort(self.broker, clock=clock, network=network)
         if "http" in parts and settings.http.port != PORT_OFF:
             self.http = HttpPort(
                 settings.http.host, settings.http.port, self.name_server, self.broker, clock=clock, network=network
@@ -73,6 +78,8 @@ class Server:
                 self._register_here(self.name_server)
             if self.broker is not None:
                 await _named("the broker", self.settings.broker.port, self.broker.start)
+            if self.grpc is not None:
+                await _named("the gRPC endpoint", self.settings.grpc.port, self.grpc.start)
             if self.http is not None:
                 await _named("the HTTP server", self.settings.http.port, self.http.start)
         except BaseException:
@@ -82,7 +89,7 @@ class Server:
 
     async def stop(self) -> None:
         """Stop accepting, flush, close. Fine when it has stopped, or was never started."""
-        for part in (self.http, self.broker, self.name_server):
+        for part in (self.http, self.grpc, self.broker, self.name_server):
             if part is not None:
                 try:
                     await part.stop()
@@ -96,6 +103,7 @@ class Server:
             pid=os.getpid(),
             namesrv=_address(settings.namesrv.host, self.name_server.port) if self.name_server else None,
             broker=_address(settings.broker.host, self.broker.port) if self.broker else None,
+            grpc=_address(settings.grpc.host, self.grpc.port) if self.grpc else None,
             http=_address(settings.http.host, self.http.port) if self.http else None,
         )
 
@@ -112,6 +120,14 @@ class Server:
             folder = f"{settings.store.data_dir}/namesrv"
             disk.make_folder(folder)
             settings.namesrv.kv_file = f"{folder}/kvConfig.json"
+
+
+def _grpc_is_installed() -> bool:
+    """Whether the library is there. It is not loaded before somebody connects."""
+    if importlib.util.find_spec("grpc") is not None and importlib.util.find_spec("google.protobuf") is not None:
+        return True
+    logger.info("there is no gRPC endpoint: %s", MISSING)
+    return False
 
 
 async def _named(what: str, port: int, start: Callable[[], Any]) -> None:

@@ -39,7 +39,7 @@ def embedded_settings() -> Settings:
     settings.store.data_dir = "data"
     settings.broker.port = settings.namesrv.port = 0
     settings.broker.client_expire_s = settings.namesrv.broker_expire_s = _NEVER_S
-    settings.http.port = -1
+    settings.grpc.port = settings.http.port = -1
     return settings
 
 

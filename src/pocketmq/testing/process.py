@@ -39,6 +39,7 @@ class ServerProcess:
         command: `serve`, `namesrv` or `broker`.
         settings: passed as `--set key=value`.
         http: open the HTTP port, too.
+        grpc: open the gRPC port, too.
         options: further options, as they are.
         work_dir: where the ready file and the output go; by default beside the data directory.
         environment: added to that of this process.
@@ -53,6 +54,7 @@ class ServerProcess:
         command: str = "serve",
         settings: Mapping[str, object] | None = None,
         http: bool = False,
+        grpc: bool = False,
         options: Sequence[str] = (),
         work_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
@@ -76,8 +78,13 @@ class ServerProcess:
         """What the ready file said: pid and addresses."""
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
-        first = free_ports(4)
-        self._ports = {"namesrv": str(first), "broker": str(first + 3), "http": str(first + 2) if http else "off"}
+        first = free_ports(5)
+        self._ports = {
+            "namesrv": str(first),
+            "broker": str(first + 3),
+            "http": str(first + 2) if http else "off",
+            "grpc": str(first + 4) if grpc else "off",
+        }
 
     # Where it is.
 
@@ -106,6 +113,11 @@ class ServerProcess:
     def http(self) -> str:
         """`host:port` of the HTTP port."""
         return self._address("http")
+
+    @property
+    def grpc(self) -> str:
+        """`host:port` of the gRPC endpoint."""
+        return self._address("grpc")
 
     @property
     def is_running(self) -> bool:
@@ -154,11 +166,11 @@ class ServerProcess:
         line = [*self.python, "-m", "pocketmq", self.command, "--ready-file", str(self.ready_file)]
         if self.command != "namesrv":
             line += ["--ephemeral"] if self.data_dir is None else ["--data-dir", str(self.data_dir)]
-            line += ["--broker-port", self._ports["broker"]]
+            line += ["--broker-port", self._ports["broker"], "--grpc-port", self._ports["grpc"]]
         if self.command == "namesrv":
             line += ["--port", self._ports["namesrv"]]
         if self.command == "serve":
-            line += ["--namesrv-port", self._ports["namesrv"], "--grpc-port", "off"]
+            line += ["--namesrv-port", self._ports["namesrv"]]
         line += ["--http-port", self._ports["http"]]
         for key, value in self.settings.items():
             line += ["--set", f"{key}={value}"]

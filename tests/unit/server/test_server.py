@@ -22,7 +22,7 @@ NETWORK = TcpNetwork()
 
 def free_ports() -> Settings:
     settings = Settings()
-    settings.namesrv.port = settings.broker.port = settings.http.port = 0
+    settings.namesrv.port = settings.broker.port = settings.grpc.port = settings.http.port = 0
     settings.store.segment_bytes = 1024 * 1024
     return settings
 
@@ -42,7 +42,7 @@ async def test_all_parts_serve_when_start_returns(connections: Connections) -> N
     server = make(free_ports())
     ready = await server.start()
     try:
-        assert ready.namesrv and ready.broker and ready.http and ready.grpc is None and ready.pid
+        assert ready.namesrv and ready.broker and ready.http and ready.grpc and ready.pid
         connection = await connections.get(ready.namesrv)
         answer = await connection.request(RequestCode.GET_BROKER_CLUSTER_INFO, timeout_s=5)
         cluster = decode_body(answer.body, ClusterInfo)
