@@ -20,6 +20,7 @@ from pocketmq.broker.complaints import Complaints
 from pocketmq.broker.delays import parse_levels
 from pocketmq.broker.dispatcher import Dispatcher
 from pocketmq.broker.gate import AnswerGate
+from pocketmq.broker.handover import Handover
 from pocketmq.broker.holds import Holds
 from pocketmq.broker.journal import Journal
 from pocketmq.broker.locks import QueueLocks
@@ -29,7 +30,7 @@ from pocketmq.broker.origins import Origins
 from pocketmq.broker.pulling import Pulling
 from pocketmq.broker.queries import Queries
 from pocketmq.broker.registration import Registration
-from pocketmq.broker.remoting.clients import send_notice
+from pocketmq.broker.remoting.clients import send_free_notice, send_notice
 from pocketmq.broker.remoting.transactions import CheckSender, ready
 from pocketmq.broker.retry import Retry
 from pocketmq.broker.sending import Sending
@@ -113,6 +114,9 @@ class Broker:
         self.holds = Holds(clock, settings.broker.held_pulls_max)
         self.notices = ConsumerNotices(clock, wanted=self._wants_notices, send=send_notice)
         self.clients.on_group_changed = self.notices.group_changed
+        self.handover = Handover(clock, self.clients, self.locks, tell=send_free_notice)
+        self.clients.on_consumer_joined = self.handover.joined
+        self.clients.on_consumer_left = self.handover.left
         self.registration = Registration(settings.broker, self.topics, clock=clock, network=network)
         self.origins = Origins(settings.broker)
         self.dispatcher = Dispatcher()
@@ -159,6 +163,7 @@ class Broker:
         await self.registration.stop()
         self.holds.close()
         self.notices.close()
+        self.handover.close()
         self.statistics.close()
         await self.dispatcher.close()
         if self._listening:
@@ -376,7 +381,7 @@ class Broker:
     async def _keep_house(self) -> None:
         await self.clock.sleep(HOUSEKEEPING_S)
         self.clients.expire()
-        self.locks.expire(self.clock.monotonic())
+        self.handover.expire()
         refusal = self.log.refusal
         for sentence in self.log.problems():
             if refusal is None or sentence != refusal.message:  # that was told when it began

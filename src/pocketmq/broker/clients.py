@@ -33,6 +33,10 @@ class ClientRegistry:
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.on_group_changed: Callable[[ConsumerGroup, bool], object] = lambda group, members: None
         """Called with the group and whether its membership changed (False: only a subscription did)."""
+        self.on_consumer_joined: Callable[[str, str], object] = lambda group, client_id: None
+        """Called with group and client id, when no other connection of the client is in the group."""
+        self.on_consumer_left: Callable[[str, str, bool], object] = lambda group, client_id, said_goodbye: None
+        """The same when its last connection leaves the group."""
         self._producer_groups: dict[str, dict[ClientConnection, ProducerMember]] = {}
         self._producers_by_id: dict[str, dict[ClientConnection, ProducerMember]] = {}
         self._next_producer: dict[str, int] = {}
@@ -77,6 +81,8 @@ class ClientRegistry:
             member = ConsumerMember(connection, client_id, language, version)
             older = group.speaker(client_id)
             joined = group.add(member)
+            if joined:
+                self.on_consumer_joined(group_name, client_id)
         self._warn_shared_client_id(group, member)
         self._touch(member, language, version)
         group.consume_type = consume_type
@@ -140,7 +146,7 @@ class ClientRegistry:
             if group is not None and connection not in group.members:
                 speaker = group.speaker(client_id)
                 connection = speaker.connection if speaker is not None else connection
-            self._remove_consumer(connection, consumer_group)
+            self._remove_consumer(connection, consumer_group, said_goodbye=True)
 
     def remove_connection(self, connection: ClientConnection) -> None:
         """The connection closed: its client leaves all groups."""
@@ -265,9 +271,10 @@ class ClientRegistry:
         if not mine:
             del self._memberships[connection]
 
-    def _remove_consumer(self, connection: ClientConnection, group_name: str) -> None:
+    def _remove_consumer(self, connection: ClientConnection, group_name: str, *, said_goodbye: bool = False) -> None:
         group = self.consumer_groups.get(group_name)
-        if group is None or connection not in group.members:
+        member = group.members.get(connection) if group is not None else None
+        if group is None or member is None:
             return
         left = group.remove(connection)
         self._release(connection, True, group_name)
@@ -276,6 +283,7 @@ class ClientRegistry:
         elif not group.subscriptions_differ:
             group.warned_subscriptions = False
         if left:
+            self.on_consumer_left(group_name, member.client_id, said_goodbye)
             self.on_group_changed(group, True)
 
     def _remove_producer(self, connection: ClientConnection, group_name: str) -> None:

@@ -39,9 +39,9 @@ def test_a_lock_expires_sixty_seconds_after_it_was_last_taken(locks: QueueLocks)
 
 def test_only_the_owner_gives_a_lock_back(locks: QueueLocks) -> None:
     locks.lock("g", "one", [FIRST], 0.0)
-    assert locks.unlock("g", "two", [FIRST]) == 0
+    assert locks.unlock("g", "two", [FIRST]).queues == 0
     assert locks.owner("g", FIRST, 1.0) == "one"
-    assert locks.unlock("g", "one", [FIRST, SECOND]) == 1
+    assert locks.unlock("g", "one", [FIRST, SECOND]).queues == 1
     assert locks.owner("g", FIRST, 1.0) is None
     assert len(locks) == 0
 
@@ -66,3 +66,26 @@ def test_nothing_is_granted_beyond_the_limit(locks: QueueLocks, monkeypatch: pyt
     assert locks.lock("g", "one", [FIRST, SECOND], 0.0) == [FIRST]
     assert locks.lock("h", "one", [FIRST], 0.0) == []
     assert locks.lock("g", "one", [FIRST], 0.0) == [FIRST]
+
+
+def test_who_was_refused_is_named_when_the_queue_is_free(locks: QueueLocks) -> None:
+    locks.lock("g", "one", [FIRST, SECOND], 0.0)
+    locks.lock("g", "two", [FIRST], 1.0)
+    locks.lock("g", "three", [SECOND], 1.0)
+    assert locks.unlock("g", "one", [FIRST]) == (1, {"two"})
+    assert locks.unlock_all("g", "one") == (1, {"three"})
+
+
+def test_who_gives_up_waiting_is_not_named(locks: QueueLocks) -> None:
+    locks.lock("g", "one", [FIRST], 0.0)
+    locks.lock("g", "two", [FIRST], 1.0)
+    assert locks.unlock("g", "two", [FIRST]) == (0, set())
+    assert locks.unlock("g", "one", [FIRST]) == (1, set())
+
+
+def test_only_so_many_are_remembered_as_waiting(locks: QueueLocks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pocketmq.broker.locks.WAITING_MAX", 2)
+    locks.lock("g", "one", [FIRST], 0.0)
+    for client_id in ("two", "three", "four"):
+        locks.lock("g", client_id, [FIRST], 1.0)
+    assert locks.unlock("g", "one", [FIRST]).waiting == {"two", "three"}

@@ -27,6 +27,7 @@ from pocketmq.wire.bodies.codec import decode_body
 from pocketmq.wire.codes import RequestCode, ResponseCode
 from pocketmq.wire.command import Command
 from pocketmq.wire.headers.clients import (
+    HANDOVER,
     GetConsumerConnectionListRequestHeader,
     GetConsumerListByGroupRequestHeader,
     GetProducerConnectionListRequestHeader,
@@ -75,7 +76,9 @@ class ClientRequests:
             ),
         )
         changed = resend or data.heartbeat_fingerprint == 0
-        return success(command, {SUPPORTS_V2: "true", SUBSCRIPTION_CHANGED: "true" if changed else "false"})
+        return success(
+            command, {SUPPORTS_V2: "true", SUBSCRIPTION_CHANGED: "true" if changed else "false", HANDOVER: "true"}
+        )
 
     def unregister(self, connection: RemotingConnection, command: Command) -> Answer:
         """Code 35."""
@@ -159,6 +162,19 @@ def send_notice(member: ConsumerMember, group: str) -> None:
     if isinstance(connection, RemotingConnection) and not connection.closed:
         connection.request_oneway(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
+        )
+
+
+def send_free_notice(member: ConsumerMember, group: str) -> None:
+    """Tell one member, if it speaks this protocol, that a queue is free that it asked for.
+
+    A client of other make takes it for a change of the group, and asks again as well.
+    """
+    connection = member.connection
+    if isinstance(connection, RemotingConnection) and not connection.closed:
+        connection.request_oneway(
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+            NotifyConsumerIdsChangedRequestHeader(consumer_group=group, handover=True),
         )
 
 

@@ -1,4 +1,8 @@
-"""Queue locks of orderly consumers: LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42."""
+"""Who reads a queue: LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42.
+
+Without more they are about the locks of orderly consumers. With `handover` in the header they are about claims, which
+are PocketMQ's own; a broker that serves them says so in its answers to heartbeats.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +12,7 @@ from pocketmq.wire.bodies.clients import LockBatchRequestBody, LockBatchResponse
 from pocketmq.wire.bodies.codec import decode_body
 from pocketmq.wire.codes import RequestCode
 from pocketmq.wire.command import Command
+from pocketmq.wire.headers.clients import LockBatchMqRequestHeader, UnlockBatchMqRequestHeader
 
 if TYPE_CHECKING:
     from pocketmq.broker.broker import Broker
@@ -16,15 +21,18 @@ if TYPE_CHECKING:
 
 def register(dispatcher: Dispatcher, broker: "Broker") -> None:
     """Answer the lock codes."""
+    handover = broker.handover
 
     def lock(connection: "RemotingConnection", command: Command) -> Answer:
+        claim = command.header(LockBatchMqRequestHeader).handover is True
         body = decode_body(command.body, LockBatchRequestBody)
-        held = broker.locks.lock(body.consumer_group, body.client_id, body.mq_set, broker.clock.monotonic())
+        held = handover.take(body.consumer_group, body.client_id, body.mq_set, claim=claim)
         return success_body(command, LockBatchResponseBody(held))
 
     def unlock(connection: "RemotingConnection", command: Command) -> Answer:
+        claim = command.header(UnlockBatchMqRequestHeader).handover is True
         body = decode_body(command.body, UnlockBatchRequestBody)
-        broker.locks.unlock(body.consumer_group, body.client_id, body.mq_set)
+        handover.give_back(body.consumer_group, body.client_id, body.mq_set, claim=claim)
         return success(command)
 
     dispatcher.on(RequestCode.LOCK_BATCH_MQ, lock)

@@ -4,6 +4,9 @@ import msgspec
 
 from pocketmq.wire.headers.base import Int32, Int64, RpcHeader, TopicHeader
 
+HANDOVER = "handover"
+"""Field by which a broker says, in its answer to a heartbeat, that it serves claims (`handover` in 41, 42 and 40)."""
+
 
 class HeartbeatRequestHeader(RpcHeader):
     """HEART_BEAT 34."""
@@ -39,14 +42,22 @@ class NotifyConsumerIdsChangedRequestHeader(RpcHeader):
     """NOTIFY_CONSUMER_IDS_CHANGED 40."""
 
     consumer_group: str
+    handover: bool | None = None
+    """PocketMQ's own: the group is as it was, but a queue that the receiver waits for is free."""
 
 
 class LockBatchMqRequestHeader(RpcHeader):
     """LOCK_BATCH_MQ 41."""
 
+    handover: bool | None = None
+    """PocketMQ's own: it is about claims, not about the locks of orderly consumers."""
+
 
 class UnlockBatchMqRequestHeader(RpcHeader):
     """UNLOCK_BATCH_MQ 42."""
+
+    handover: bool | None = None
+    """As in 41."""
 
 
 class GetConsumerConnectionListRequestHeader(RpcHeader):

@@ -44,7 +44,7 @@ def notices(client: Client) -> list[str]:
 
 async def test_a_heartbeat_creates_the_group_and_its_retry_topic(world: World, client: Client) -> None:
     fields = await client.heartbeat(groups=("g",))
-    assert fields == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
+    assert fields == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true", "handover": "true"}
     assert "g" in world.broker.groups
     retry = world.broker.topics.get("%RETRY%g")
     assert (retry.read_queue_nums, retry.write_queue_nums, retry.perm) == (1, 1, 6)
