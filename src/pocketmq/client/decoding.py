@@ -25,7 +25,9 @@ _texts: dict[bytes, str] = {}
 _digits: dict[bytes, str] = {}
 
 
-def decode_deliveries(data: bytes, broker_name: str, tags: Collection[str]) -> list[Delivery]:
+def decode_deliveries(
+    data: bytes, broker_name: str, tags: Collection[str], make: type[Delivery] = Delivery
+) -> list[Delivery]:
     """The messages in the body of a pull, less those whose tag is none of `tags` (none: all are wanted).
 
     Brokers compare tags by hash only. Raises RecordError.
@@ -58,7 +60,7 @@ def decode_deliveries(data: bytes, broker_name: str, tags: Collection[str]) -> l
         topic_at = body_at + body_length + 1
         record_end = offset + size
         if magic != MAGIC_V1 or sys_flag & _OTHER_FORM or body_length < 0 or topic_at + 2 > end or record_end > end:
-            message = _decode_slowly(data, offset, broker_name, tags)
+            message = _decode_slowly(data, offset, broker_name, tags, make)
             if message is not None:
                 messages.append(message)
             offset += decode_record(data, offset).size
@@ -77,7 +79,7 @@ def decode_deliveries(data: bytes, broker_name: str, tags: Collection[str]) -> l
         body = data[body_at : topic_at - 1]
         offset_id = f"{_digits.get(store_host) or _digits_of(store_host)}{position:016X}"
         messages.append(
-            Delivery(
+            make(
                 topic=topic,
                 body=body if not sys_flag & SysFlag.COMPRESSED else _unpacked(body, sys_flag, topic, position),
                 properties=properties,
@@ -101,19 +103,23 @@ def decode_deliveries(data: bytes, broker_name: str, tags: Collection[str]) -> l
     return messages
 
 
-def _decode_slowly(data: bytes, offset: int, broker_name: str, tags: Collection[str]) -> Delivery | None:
+def _decode_slowly(
+    data: bytes, offset: int, broker_name: str, tags: Collection[str], make: type[Delivery]
+) -> Delivery | None:
     record = decode_record(data, offset)
     properties = _properties(record.properties, record.physical_offset)
     if tags and properties.get("TAGS") not in tags:
         return None
-    return to_delivery(record, properties, broker_name)
+    return to_delivery(record, properties, broker_name, make)
 
 
-def to_delivery(record: Record, properties: dict[str, str], broker_name: str) -> Delivery:
+def to_delivery(
+    record: Record, properties: dict[str, str], broker_name: str, make: type[Delivery] = Delivery
+) -> Delivery:
     """One record as a message."""
     offset_id = f"{_digits_of(record.store_host)}{record.physical_offset & 0xFFFFFFFFFFFFFFFF:016X}"
     body, sys_flag = record.body, record.sys_flag
-    return Delivery(
+    return make(
         topic=record.topic,
         body=_unpacked(body, sys_flag, record.topic, record.physical_offset) if sys_flag & 1 else body,
         properties=properties,

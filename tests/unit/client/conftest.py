@@ -275,6 +275,7 @@ class ScriptedBroker:
         Code.SEND_MESSAGE_V2: _send,
         Code.SEND_BATCH_MESSAGE: _send_batch,
         Code.PULL_MESSAGE: _pull,
+        Code.LITE_PULL_MESSAGE: _pull,
         Code.HEART_BEAT: _heartbeat,
         Code.UNREGISTER_CLIENT: _unregister,
         Code.GET_CONSUMER_LIST_BY_GROUP: _consumers,

@@ -191,7 +191,7 @@ def consumer_data(member: "Member") -> ConsumerData:
     where = member.options.from_where
     return ConsumerData(
         group_name=member.group,
-        consume_type="CONSUME_PASSIVELY",
+        consume_type=member.consume_type,
         message_model="BROADCASTING" if member.broadcasting else "CLUSTERING",
         consume_from_where=(
             "CONSUME_FROM_FIRST_OFFSET"
@@ -201,6 +201,6 @@ def consumer_data(member: "Member") -> ConsumerData:
             else "CONSUME_FROM_TIMESTAMP"
         ),
         subscription_data_set=[
-            subscription(topic, wanted, member.version_ms) for topic, wanted in member.subscriptions.items()
+            subscription(topic, wanted, member.version_ms) for topic, wanted in member.announced().items()
         ],
     )

@@ -66,6 +66,9 @@ class ConsumerOptions(msgspec.Struct, kw_only=True):
 class Member:
     """The inside of a `Consumer`."""
 
+    consume_type = "CONSUME_PASSIVELY"
+    """How heartbeats call it that messages are brought to whoever iterates, and not fetched."""
+
     def __init__(self, core: "Core", group: str, subscriptions: Mapping[str, Filter], options: ConsumerOptions) -> None:
         self.core = core
         self.group = group
@@ -136,6 +139,10 @@ class Member:
     def closed(self) -> bool:
         """Whether the consumer was closed."""
         return self._closed
+
+    def announced(self) -> Mapping[str, Filter]:
+        """What heartbeats say this consumer has subscribed to."""
+        return self.subscriptions
 
     # -- handing out -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
+from typing import cast
 
 import msgspec
 
@@ -11,13 +12,15 @@ from pocketmq.client.broker_errors import error_of, unexpected
 from pocketmq.client.decoding import decode_deliveries
 from pocketmq.client.filters import Filter
 from pocketmq.model.errors import DecodeError
-from pocketmq.model.message import MessageQueue
+from pocketmq.model.message import MessageQueue, ReceivedMessage
 from pocketmq.wire.codes import RequestCode, ResponseCode
+from pocketmq.wire.command import Command
 from pocketmq.wire.headers.pull import PullMessageResponseHeader
 
 COMMIT_OFFSET = 1
 SUSPEND = 2
 SUBSCRIPTION = 4
+LITE = 16
 
 ANSWER_GRACE_S = 15.0
 """How much longer than it may hold a pull a broker may take to answer it."""
@@ -58,10 +61,23 @@ class Puller:
     its group want something else, or when the broker was restarted and has no heartbeat yet.
     """
 
-    __slots__ = ("_fields", "_remoting", "_tags", "_what", "queue")
+    __slots__ = ("_fields", "_lite", "_make", "_remoting", "_tags", "_what", "queue")
 
-    def __init__(self, remoting: Remoting, queue: MessageQueue, group: str, wanted: Filter, version: int) -> None:
+    def __init__(
+        self,
+        remoting: Remoting,
+        queue: MessageQueue,
+        group: str,
+        wanted: Filter,
+        version: int,
+        *,
+        lite: bool = False,
+        make: type[ReceivedMessage] = Delivery,
+    ) -> None:
         self.queue = queue
+        self._lite = lite
+        """Ask with the code of pull consumers, for which some brokers have workers of their own."""
+        self._make = cast(type[Delivery], make)
         self._remoting = remoting
         self._tags = frozenset(wanted.tags)
         self._what = f"pull from {queue.topic}"
@@ -100,7 +116,7 @@ class Puller:
             "suspendTimeoutMillis": str(int(wait_s * 1000)),
         }
         timeout_s = wait_s + ANSWER_GRACE_S
-        answer = await self._remoting.ask(address, RequestCode.PULL_MESSAGE, fields, timeout_s=timeout_s)
+        answer = await self._ask(address, fields, timeout_s)
         status = _STATUS.get(answer.code)  # type: ignore[call-overload]
         if status is None:
             raise error_of(answer, self._what, address)
@@ -108,7 +124,7 @@ class Puller:
         messages: list[Delivery] = []
         if status is PullStatus.FOUND:
             try:
-                messages = decode_deliveries(answer.body, self.queue.broker_name, self._tags)
+                messages = decode_deliveries(answer.body, self.queue.broker_name, self._tags, self._make)
             except DecodeError as error:
                 raise unexpected(answer, self._what, address, error) from error
         return PullResult(
@@ -119,3 +135,12 @@ class Puller:
             max_offset=header.max_offset,
             suggested_broker_id=header.suggest_which_broker_id,
         )
+
+    async def _ask(self, address: str, fields: dict[str, str], timeout_s: float) -> Command:
+        if self._lite:
+            lite = {**fields, "sysFlag": str(int(fields["sysFlag"]) | LITE)}
+            answer = await self._remoting.ask(address, RequestCode.LITE_PULL_MESSAGE, lite, timeout_s=timeout_s)
+            if answer.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                return answer
+            self._lite = False
+        return await self._remoting.ask(address, RequestCode.PULL_MESSAGE, fields, timeout_s=timeout_s)

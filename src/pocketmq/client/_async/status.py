@@ -24,7 +24,7 @@ def running_info(core: "Core", member: "Member") -> ConsumerRunningInfo:
     return ConsumerRunningInfo(
         properties={
             "PROP_NAMESERVER_ADDR": ";".join(core.remoting.name_servers),
-            "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+            "PROP_CONSUME_TYPE": member.consume_type,
             "PROP_CONSUMEORDERLY": "true" if member.orderly else "false",
             "PROP_THREADPOOL_CORE_SIZE": str(member.options.concurrency),
             "PROP_CONSUMER_START_TIMESTAMP": str(member.started_ms),
