@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from pocketmq.client import Client as Client
     from pocketmq.client import Consumer as Consumer
     from pocketmq.client import Delivery as Delivery
+    from pocketmq.client import EndedTransaction as EndedTransaction
+    from pocketmq.client import Fetched as Fetched
+    from pocketmq.client import Incoming as Incoming
+    from pocketmq.client import Middleware as Middleware
+    from pocketmq.client import Outgoing as Outgoing
     from pocketmq.client import PullResult as PullResult
     from pocketmq.client import PullStatus as PullStatus
+    from pocketmq.client import Reply as Reply
     from pocketmq.client import Sql as Sql
     from pocketmq.client import Tag as Tag
     from pocketmq.client import Transaction as Transaction
@@ -46,8 +52,14 @@ _HOMES = {
         "Client",
         "Consumer",
         "Delivery",
+        "EndedTransaction",
+        "Fetched",
+        "Incoming",
+        "Middleware",
+        "Outgoing",
         "PullResult",
         "PullStatus",
+        "Reply",
         "Sql",
         "Tag",
         "Transaction",

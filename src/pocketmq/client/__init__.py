@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from pocketmq.client.buffers import QueueBuffer as QueueBuffer
     from pocketmq.client.filters import Sql as Sql
     from pocketmq.client.filters import Tag as Tag
+    from pocketmq.client.middleware import EndedTransaction as EndedTransaction
+    from pocketmq.client.middleware import Fetched as Fetched
+    from pocketmq.client.middleware import Incoming as Incoming
+    from pocketmq.client.middleware import Middleware as Middleware
+    from pocketmq.client.middleware import Outgoing as Outgoing
     from pocketmq.client.parts import Allocator as Allocator
     from pocketmq.client.parts import Clock as Clock
     from pocketmq.client.parts import Cursors as Cursors
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from pocketmq.client.parts import Router as Router
     from pocketmq.client.parts import Serializer as Serializer
     from pocketmq.client.parts import WritableQueue as WritableQueue
+    from pocketmq.client.replies import Reply as Reply
     from pocketmq.client.routers import HashRouter as HashRouter
     from pocketmq.client.routers import RoundRobinRouter as RoundRobinRouter
     from pocketmq.client.serializers import BytesSerializer as BytesSerializer
@@ -44,7 +50,9 @@ _HOMES = {
     "allocators": ("AverageAllocator", "CircleAllocator"),
     "buffers": ("QueueBuffer",),
     "filters": ("Sql", "Tag"),
+    "middleware": ("EndedTransaction", "Fetched", "Incoming", "Middleware", "Outgoing"),
     "parts": ("Allocator", "Clock", "Cursors", "MessageBuffer", "Router", "Serializer", "WritableQueue"),
+    "replies": ("Reply",),
     "routers": ("HashRouter", "RoundRobinRouter"),
     "serializers": ("BytesSerializer",),
 }

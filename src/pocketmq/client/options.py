@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from pocketmq.client.middleware import Middleware
 from pocketmq.client.parts import Router, Serializer, WritableQueue
 from pocketmq.client.routers import RoundRobinRouter
 from pocketmq.client.serializers import BytesSerializer
@@ -64,6 +65,7 @@ class ClientOptions(msgspec.Struct, kw_only=True):
     message_bytes_max: int = BODY_BYTES_MAX
     pending_messages_max: int = 100_000
     pending_bytes_max: int = 64 * 1024 * 1024
+    pending_requests_max: int = 10_000
     merge: bool = True
     merge_messages_max: int = 256
     merge_bytes_max: int = 1024 * 1024
@@ -72,4 +74,7 @@ class ClientOptions(msgspec.Struct, kw_only=True):
     router: Router = msgspec.field(default_factory=RoundRobinRouter)
     writable_queues: Callable[[str], Sequence[WritableQueue]] | None = None
     serializer: Serializer = msgspec.field(default_factory=BytesSerializer)
+    middleware: Sequence[Middleware] = ()
+    namespace: str = ""
+    """Prefix of topics and groups; `producer_group` above has it already."""
     random_source: random.Random = msgspec.field(default_factory=random.SystemRandom)

@@ -12,9 +12,11 @@ from pocketmq.client._async.pulling import Puller, PullResult
 from pocketmq.client._async.transactions import Decision, Transaction
 from pocketmq.client.filters import Filter, Tag, as_filter
 from pocketmq.client.names import shown_topic
+from pocketmq.client.namespaces import queue_with_namespace, queue_without_namespace, with_namespace
 from pocketmq.client.options import ClientOptions, Duration, seconds, timestamp_ms
 from pocketmq.client.outgoing import has_delay, key_tuple, own_copy, set_delay, user_properties
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
+from pocketmq.client.replies import Reply
 from pocketmq.model.errors import UsageError
 from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
 from pocketmq.model.names import check_group, check_topic
@@ -34,6 +36,7 @@ class Client:
 
     def __init__(self, name_servers: Sequence[str], options: ClientOptions, clock: Clock, network: Network) -> None:
         self._options = options
+        self._namespace = options.namespace
         self._clock = clock
         self.core = Core(name_servers, options, clock, network)
         """The inside, for the admin library; not for programs."""
@@ -108,8 +111,10 @@ class Client:
             topic, body, tag, keys, properties, flag, message_group, delay, deliver_at, delay_level, wait_stored
         )
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
+        if queue is not None:
+            queue = self._wire_queue(queue)
         self.core.begin()
-        return await self.core.producer.send(message, timeout_s, retries, queue)
+        return await self.core.sender.send(message, timeout_s, retries, queue)
 
     async def send_batch(
         self,
@@ -130,10 +135,10 @@ class Client:
             check_topic(topic)
             messages = [self._simple_message(topic, body) for body in bodies]
         else:
-            messages = [own_copy(message) for message in topic]
+            messages = [self._own(message) for message in topic]
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
         self.core.begin()
-        return await self.core.producer.send_batch(messages, timeout_s, retries)
+        return await self.core.sender.send_batch(messages, timeout_s, retries)
 
     async def send_oneway(
         self,
@@ -152,8 +157,55 @@ class Client:
         Raises PocketMQError for what is known at once: no route, no connection, a message that can never be sent.
         """
         message = self._message(topic, body, tag, keys, properties, flag, message_group, None, None, 0, True)
+        if queue is not None:
+            queue = self._wire_queue(queue)
         self.core.begin()
-        await self.core.producer.send_oneway(message, queue)
+        await self.core.sender.send_oneway(message, queue)
+
+    async def request(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        timeout: Duration | None = None,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        queue: MessageQueue | None = None,
+        retries: int | None = None,
+    ) -> Reply:
+        """Send a message and wait until somebody who consumes it replies; returns the reply.
+
+        Whoever consumes it answers with `message.reply(...)`, or by what the handler of `run` returns.
+
+        Args:
+            topic: where to; or a whole Message. A request has no delay.
+            body: bytes, or what the client's serializer takes.
+            timeout: for everything together. Default: `send_timeout` of `connect`.
+            tag: what consumers can filter by.
+            keys: what operators can find the message by.
+            properties: names and values of your own.
+            flag: a number of your own.
+            message_group: messages of one group go to one queue.
+            queue: this queue and no other.
+            retries: further attempts to send it after the first.
+
+        Raises:
+            UsageError: a message that can never be sent as a request.
+            BackPressureError: too many requests wait for their replies (`pending_requests` of `connect`).
+            RequestTimeoutError: no reply in time; whether somebody dealt with the request is not known.
+            PocketMQError: it could not be sent.
+        """
+        message = self._message(topic, body, tag, keys, properties, flag, message_group, None, None, 0, True)
+        if has_delay(message):
+            raise UsageError("a request has no delay: somebody waits for the reply")
+        timeout_s = self._options.send_timeout_s if timeout is None else seconds(timeout, "timeout")
+        if queue is not None:
+            queue = self._wire_queue(queue)
+        self.core.begin()
+        return await self.core.requests.request(message, timeout_s, retries, queue)
 
     def transaction(
         self,
@@ -205,7 +257,8 @@ class Client:
             immunity_s = math.ceil(seconds(immunity, "immunity"))
             message.properties[PropertyKey.CHECK_IMMUNITY_TIME] = str(immunity_s)
         timeout_s = None if timeout is None else seconds(timeout, "timeout")
-        return Transaction(self.core, message, check, timeout_s, queue)
+        wire_queue = None if queue is None else self._wire_queue(queue)
+        return Transaction(self.core, message, check, timeout_s, wire_queue)
 
     async def watch_transactions(
         self, topic: str | Sequence[str], check: Callable[[ReceivedMessage], Awaitable[Decision]]
@@ -221,7 +274,7 @@ class Client:
         self.core.begin()
         for name in [topic] if isinstance(topic, str) else topic:
             self.core.decisions.register(name, check)
-            await self.core.producer.queues_of(name)
+            await self.core.producer.queues_of(with_namespace(name, self._namespace))
         await self.core.heartbeats.send_all()
 
     def _message(
@@ -239,7 +292,7 @@ class Client:
         wait_stored: bool,
     ) -> Message:
         if not isinstance(topic, str):
-            return own_copy(topic)
+            return self._own(topic)
         found = user_properties(properties) if properties else {}
         if type(body) is not bytes:
             body = self._options.serializer.encode(body, found)
@@ -251,6 +304,8 @@ class Client:
             found[PropertyKey.WAIT] = "false"
         if delay is not None or deliver_at is not None or delay_level:
             delay_level = set_delay(found, delay, deliver_at, delay_level)
+        if self._namespace:
+            topic = with_namespace(topic, self._namespace)
         return Message(
             topic=topic,
             body=body,
@@ -265,7 +320,18 @@ class Client:
         properties: dict[str, str] = {}
         if type(body) is not bytes:
             body = self._options.serializer.encode(body, properties)
-        return Message(topic=topic, body=body, properties=properties)
+        return Message(topic=with_namespace(topic, self._namespace), body=body, properties=properties)
+
+    def _own(self, message: Message) -> Message:
+        copy = own_copy(message)
+        copy.topic = with_namespace(copy.topic, self._namespace)
+        return copy
+
+    def _wire_queue(self, queue: MessageQueue) -> MessageQueue:
+        return queue_with_namespace(queue, self._namespace)
+
+    def _wire_group(self, group: str) -> str:
+        return check_group(with_namespace(group, self._namespace))
 
     # -- consuming ---------------------------------------------------------------------------------------------------
 
@@ -327,7 +393,7 @@ class Client:
         Raises:
             UsageError: a name, a filter or a number that cannot be.
         """
-        check_group(group)
+        group = self._wire_group(group)
         if mode not in ("clustering", "broadcasting"):
             raise UsageError(f"mode is 'clustering' or 'broadcasting', not {mode!r}")
         if from_where not in ("first", "last"):
@@ -353,7 +419,10 @@ class Client:
         )
         if allocator is not None:
             options.allocator = allocator
-        return Consumer(Member(self.core, group, _subscriptions(topic, filter), options))
+        subscriptions = {
+            with_namespace(name, self._namespace): wanted for name, wanted in _subscriptions(topic, filter).items()
+        }
+        return Consumer(Member(self.core, group, subscriptions, options))
 
     # -- queues and positions ----------------------------------------------------------------------------------------
 
@@ -361,7 +430,8 @@ class Client:
         """The queues of a topic that can be read. Raises RouteNotFoundError."""
         check_topic(topic)
         self.core.begin()
-        return list((await self.core.routes.get(topic)).readable)
+        readable = (await self.core.routes.get(with_namespace(topic, self._namespace))).readable
+        return [queue_without_namespace(queue, self._namespace) for queue in readable]
 
     async def pull(
         self,
@@ -377,24 +447,24 @@ class Client:
 
         With `wait` the broker may hold the request that long when there is nothing. Raises PocketMQError.
         """
-        check_group(group)
+        group, queue = self._wire_group(group), self._wire_queue(queue)
         self.core.begin()
         address = await self.core.offsets.master(queue)
         puller = Puller(self.core.remoting, queue, group, as_filter(filter), self._clock.time_ms())
         result = await puller.pull(address, offset, count_max=max, wait_s=seconds(wait, "wait"))
         for message in result.messages:
-            message.topic = shown_topic(message)
+            message.topic = shown_topic(message, self._namespace)
         return result
 
     async def first_offset(self, queue: MessageQueue) -> int:
         """The offset of the first message that is still stored. Raises PocketMQError."""
         self.core.begin()
-        return await self.core.offsets.first(queue)
+        return await self.core.offsets.first(self._wire_queue(queue))
 
     async def end_offset(self, queue: MessageQueue) -> int:
         """The offset that the next message will get. Raises PocketMQError."""
         self.core.begin()
-        return await self.core.offsets.end(queue)
+        return await self.core.offsets.end(self._wire_queue(queue))
 
     async def offset_at(self, queue: MessageQueue, when: datetime | float) -> int:
         """The offset of the first message stored at `when` or later; the end when there is none.
@@ -402,17 +472,17 @@ class Client:
         Raises PocketMQError.
         """
         self.core.begin()
-        return await self.core.offsets.at(queue, timestamp_ms(when, "when"))
+        return await self.core.offsets.at(self._wire_queue(queue), timestamp_ms(when, "when"))
 
     async def committed_offset(self, queue: MessageQueue, *, group: str) -> int | None:
         """A group's stored position in a queue, or None. Raises PocketMQError."""
         self.core.begin()
-        return await self.core.offsets.stored(group, queue)
+        return await self.core.offsets.stored(self._wire_group(group), self._wire_queue(queue))
 
     async def commit_offset(self, queue: MessageQueue, offset: int, *, group: str) -> None:
         """Store a group's position in a queue. Raises PocketMQError."""
         self.core.begin()
-        await self.core.offsets.store(group, queue, offset, certain=True)
+        await self.core.offsets.store(self._wire_group(group), self._wire_queue(queue), offset, certain=True)
 
 
 def _subscriptions(topic: Topics, wanted: Filter | str | None) -> dict[str, Filter]:

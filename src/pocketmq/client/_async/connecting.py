@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 
 from pocketmq.client._async.client import Client
+from pocketmq.client.middleware import Middleware
+from pocketmq.client.namespaces import check_namespace, with_namespace
 from pocketmq.client.options import (
     DEFAULT_PRODUCER_GROUP,
     ClientOptions,
@@ -36,11 +38,14 @@ def connect(
     message_bytes_max: int = BODY_BYTES_MAX,
     pending_messages: int = 100_000,
     pending_bytes: int = 64 * 1024 * 1024,
+    pending_requests: int = 10_000,
     merge: bool = True,
     merge_messages: int = 256,
     router: Router | None = None,
     writable_queues: Callable[[str], Sequence[WritableQueue]] | None = None,
     serializer: Serializer | None = None,
+    middleware: Sequence[Middleware] = (),
+    namespace: str = "",
     clock: Clock | None = None,
     network: Network | None = None,
     random_source: random.Random | None = None,
@@ -65,11 +70,14 @@ def connect(
         message_bytes_max: largest body that is sent; brokers have their own limit, by default the same.
         pending_messages: how many messages may wait for their acknowledgement; `send` waits for room.
         pending_bytes: the same in bytes.
+        pending_requests: how many requests may wait for their replies.
         merge: let messages that are sent at the same time share requests.
         merge_messages: most messages in such a request.
         router: decides which queue a message goes to. Default: in turn from any, by hash for a message group.
         writable_queues: gives the queues of a topic instead of the name servers; then nothing is sent over the network.
         serializer: values to bodies and back. Default: bytes only.
+        middleware: what is to be done around every send and every handling of a message; the first is the outermost.
+        namespace: a prefix of all topics and groups of this client, as clients of RocketMQ 4 have it.
         clock: time. network: connections. random_source: for ids. Defaults: the real ones.
 
     Raises:
@@ -83,7 +91,7 @@ def connect(
     options = ClientOptions(
         client_id=client_id,
         instance=instance,
-        producer_group=check_group(producer_group),
+        producer_group=check_group(with_namespace(producer_group, check_namespace(namespace))),
         send_timeout_s=seconds(send_timeout, "send_timeout"),
         send_retries=send_retries,
         request_timeout_s=seconds(request_timeout, "request_timeout"),
@@ -97,6 +105,9 @@ def connect(
         merge=merge,
         merge_messages_max=merge_messages,
         writable_queues=writable_queues,
+        pending_requests_max=pending_requests,
+        middleware=tuple(middleware),
+        namespace=namespace,
     )
     if serializer is not None:
         options.serializer = serializer

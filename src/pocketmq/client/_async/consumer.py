@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Self
 
-from pocketmq.client._async.delivery import Delivery
+from pocketmq.client._async.delivery import Delivery, handle
 from pocketmq.client._async.member import Member
+from pocketmq.client.namespaces import queue_with_namespace, queue_without_namespace, without_namespace
 from pocketmq.model.message import MessageQueue
 
 
@@ -58,14 +59,14 @@ class Consumer:
     async def run(self, handler: Callable[[Delivery], Awaitable[object]], *, concurrency: int = 20) -> None:
         """Consume with a handler, up to `concurrency` messages at the same time, until the consumer is closed.
 
-        A handler that returns acknowledges its message; one that raises gives it back. When this is cancelled, the
-        consumer is closed in good order.
+        A handler that returns acknowledges its message; one that raises gives it back. What it returns for a request
+        (bytes, or what the client's serializer takes) is sent as the reply. When this is cancelled, the consumer is
+        closed in good order.
         """
 
         async def work() -> None:
             async for message in self:
-                async with message:
-                    await handler(message)
+                await handle(message, handler)
 
         async with self:
             workers = [asyncio.get_running_loop().create_task(work()) for _ in range(concurrency)]
@@ -79,7 +80,7 @@ class Consumer:
     @property
     def group(self) -> str:
         """The group's name."""
-        return self._member.group
+        return without_namespace(self._member.group, self._member.core.options.namespace)
 
     @property
     def closed(self) -> bool:
@@ -89,11 +90,14 @@ class Consumer:
     @property
     def queues(self) -> list[MessageQueue]:
         """The queues that this consumer reads now."""
-        return self._member.queues
+        namespace = self._member.core.options.namespace
+        return [queue_without_namespace(queue, namespace) for queue in self._member.queues]
 
     def positions(self) -> dict[MessageQueue, int]:
         """The position in each queue that is read now: all before it is settled."""
-        return self._member.positions()
+        namespace = self._member.core.options.namespace
+        positions = self._member.positions()
+        return {queue_without_namespace(queue, namespace): position for queue, position in positions.items()}
 
     async def commit(self) -> None:
         """Store all positions now, which else happens every few seconds. Raises PocketMQError."""
@@ -101,4 +105,4 @@ class Consumer:
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on reading a queue at `offset`. Raises UsageError when this consumer does not read it."""
-        self._member.seek(queue, offset)
+        self._member.seek(queue_with_namespace(queue, self._member.core.options.namespace), offset)

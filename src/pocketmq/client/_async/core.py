@@ -9,19 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from pocketmq.client._async.cursors import BrokerCursors, FileCursors
+from pocketmq.client._async.handling import HandleChain
 from pocketmq.client._async.heartbeats import Heartbeats
 from pocketmq.client._async.inbound import Inbound
 from pocketmq.client._async.member import Member
 from pocketmq.client._async.offsets import Offsets
 from pocketmq.client._async.producer import Producer
 from pocketmq.client._async.remoting import Remoting
+from pocketmq.client._async.requests import Requests
 from pocketmq.client._async.routes import RouteCache
+from pocketmq.client._async.sender import SendChain, close_all, transaction_listeners
 from pocketmq.client._async.transactions import Decisions
+from pocketmq.client.middleware import EndedTransaction, SendKind, overrides
+from pocketmq.client.namespaces import without_namespace
 from pocketmq.client.options import ClientOptions
 from pocketmq.client.parts import Cursors
 from pocketmq.client.routing import TopicRoute
 from pocketmq.model.errors import ClientClosedError, PocketMQError, UsageError
-from pocketmq.model.message import MessageQueue
+from pocketmq.model.message import Message, MessageQueue, SendReceipt
 from pocketmq.model.seams import Clock, Network
 from pocketmq.net.remoting import RemotingConnection
 
@@ -46,6 +51,7 @@ class Core:
         self.calm_from = 0.0
         """No consumer changes over before this monotonic time."""
         self.decisions = Decisions(self)
+        self.requests = Requests(self)
         self.inbound = Inbound(self)
         self.remoting = Remoting(
             network,
@@ -58,6 +64,12 @@ class Core:
         )
         self.routes = RouteCache(self.remoting, clock, self._route_changed)
         self.producer = Producer(self.remoting, self.routes, clock, options)
+        sends = any(overrides(each, "send") for each in options.middleware)
+        self.chain = SendChain(self, options.middleware) if sends else None
+        """The middleware around sends; None when there is none."""
+        self.sender: Producer | SendChain = self.chain or self.producer
+        """Where the client sends."""
+        self._on_transaction_ended = transaction_listeners(options.middleware)
         self.offsets = Offsets(self.remoting, self.routes)
         self.heartbeats = Heartbeats(self)
         self._members: dict[str, Member] = {}
@@ -66,6 +78,8 @@ class Core:
         self._client_id = options.client_id
         self._tasks: list[asyncio.Task[None]] = []
         self._beside: set[asyncio.Task[None]] = set()
+        for middleware in options.middleware:
+            middleware.attach(self)
 
     def begin(self) -> None:
         """Start what happens periodically, once."""
@@ -156,6 +170,37 @@ class Core:
         for member in self.members():
             await member.store_positions()
 
+    # -- middleware ---------------------------------------------------------------------------------------------------
+
+    async def send_as(
+        self, kind: SendKind, message: Message, timeout_s: float | None, retries: int | None, queue: MessageQueue | None
+    ) -> SendReceipt:
+        """Send one message that is more than a plain one."""
+        if self.chain is None:
+            return await self.producer.send(message, timeout_s, retries, queue)
+        return await self.chain.send(message, timeout_s, retries, queue, kind)
+
+    async def send_beside(self, message: Message) -> SendReceipt:
+        """Send a message that no middleware sees. Raises PocketMQError."""
+        return await self.producer.send(message, None, None, None)
+
+    def wants_traces(self, broker_name: str) -> bool:
+        """Whether a broker wants traces of messages to be written."""
+        return broker_name not in self.producer.without_traces
+
+    def handle_chain(self, group: str, *, broadcasting: bool, orderly: bool) -> HandleChain | None:
+        """The middleware of one consumer; None when there is none."""
+        shown_group = without_namespace(group, self.options.namespace)
+        chain = HandleChain(
+            self.options.middleware, self, group=shown_group, broadcasting=broadcasting, orderly=orderly
+        )
+        return chain if chain.handles or chain.listens else None
+
+    def transaction_ended(self, ended: EndedTransaction) -> None:
+        """Tell the middleware that wants to know."""
+        for listener in self._on_transaction_ended:
+            listener(ended)
+
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def _route_changed(self, route: TopicRoute) -> None:
@@ -168,6 +213,7 @@ class Core:
     def _connection_closed(self, connection: RemotingConnection) -> None:
         if isinstance(connection.context, str):
             self.heartbeats.lost(connection.context)
+            self.requests.lost(connection.context)
 
     def broker_is_coming_back(self) -> None:
         """A broker whose connection was lost is about to be told about us. What it says of others is not all yet."""
@@ -190,6 +236,9 @@ class Core:
         for result in results:
             if isinstance(result, Exception):
                 logger.error("a member did not close in good order: %r", result)
+        self.requests.close()
+        for failure in await close_all(self.options.middleware):
+            logger.error("a middleware did not close in good order: %r", failure)
         await self.producer.close(CLOSE_S)
         if self.producer.used:
             await self.heartbeats.unregister_producer()

@@ -56,6 +56,15 @@ class Heartbeats:
         addresses = core.routes.addresses() if consumers else masters
         await self._send(addresses, data)
 
+    async def introduce(self, addresses: Iterable[str], timeout_s: float) -> set[str]:
+        """Make the producer known to these brokers; returns those that know it now."""
+        body = encode_body(self._data(self._core.members(), producer=True))
+        known = await asyncio.gather(*(self._introduce_to(address, body, timeout_s) for address in sorted(addresses)))
+        return {address for address in known if address is not None}
+
+    async def _introduce_to(self, address: str, body: bytes, timeout_s: float) -> str | None:
+        return address if await self._send_to(address, body, timeout_s) else None
+
     async def check_filters(self, member: "Member") -> None:
         """Ask the brokers of a member's topics whether its SQL92 filters will do.
 
@@ -95,9 +104,10 @@ class Heartbeats:
         body = encode_body(data)
         await asyncio.gather(*(self._send_to(address, body) for address in sorted(addresses)))
 
-    async def _send_to(self, address: str, body: bytes) -> bool:
+    async def _send_to(self, address: str, body: bytes, timeout_s: float | None = None) -> bool:
+        header, remoting = HeartbeatRequestHeader(), self._core.remoting
         try:
-            await self._core.remoting.call(address, RequestCode.HEART_BEAT, HeartbeatRequestHeader(), body)
+            await remoting.call(address, RequestCode.HEART_BEAT, header, body, timeout_s=timeout_s)
         except PocketMQError as error:
             logger.debug("no heartbeat to %s: %s", address, error)
             return False

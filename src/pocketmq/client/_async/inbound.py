@@ -1,4 +1,5 @@
-"""What brokers ask of a client: notices (40), resets (220), questions (221, 307, 39), a message to try (309).
+"""What brokers ask of a client: notices (40), resets (220), questions (221, 307, 39), a message to try (309), replies
+(326).
 
 A handler is a plain function that answers at once, or says nothing and answers later. What nobody handles is answered
 with 3.
@@ -52,6 +53,7 @@ class Inbound:
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume_directly,
             RequestCode.CHECK_TRANSACTION_STATE: core.decisions.asked,
+            RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: core.requests.arrived,
         }
         self._trials: set[asyncio.Task[None]] = set()
 
@@ -112,7 +114,7 @@ class Inbound:
         except (DecodeError, UnicodeDecodeError) as error:
             return _answer(command, ResponseCode.SYSTEM_ERROR, f"the message cannot be read: {error}")
         message = to_delivery(record, properties, header.broker_name or "")
-        message.topic = shown_topic(message)
+        message.topic = shown_topic(message, self._core.options.namespace)
         trial = asyncio.get_running_loop().create_task(self._try(connection, command, member, message))
         self._trials.add(trial)
         trial.add_done_callback(self._trials.discard)
@@ -152,6 +154,8 @@ class Trial:
 
     def __init__(self, member: "Member") -> None:
         self.reraise = member.reraise
+        self.core = member.core
+        self.chain = member.chain
         self.out = 0
         self._serializer = member.core.options.serializer
         self.outcome: asyncio.Future[tuple[str, str | None]] = asyncio.get_running_loop().create_future()

@@ -23,6 +23,7 @@ import msgspec
 from pocketmq.client._async.remoting import Remoting, read_header
 from pocketmq.client._async.shipping import Departures, Entry, ReadyHeader, Shipment
 from pocketmq.client.broker_errors import error_of
+from pocketmq.client.namespaces import queue_without_namespace
 from pocketmq.client.outgoing import Compressor, can_be_merged, properties_text
 from pocketmq.model.errors import ConnectError, PocketMQError, RequestTimeoutError, UsageError
 from pocketmq.model.message import Message, MessageQueue, SendReceipt
@@ -66,6 +67,9 @@ class LaneOptions(msgspec.Struct, frozen=True, kw_only=True):
     merge_messages_max: int
     merge_bytes_max: int
     in_flight_max: int
+    namespace: str
+    without_traces: set[str]
+    """Filled with the names of brokers that say that they want no traces."""
 
 
 class QueueLane:
@@ -81,6 +85,7 @@ class QueueLane:
         "_loop",
         "_options",
         "_remoting",
+        "_shown_queue",
         "_single_head",
         "_tasks",
         "_waiting",
@@ -98,6 +103,7 @@ class QueueLane:
         address_of: Callable[[str], str | None],
     ) -> None:
         self.queue = queue
+        self._shown_queue = queue_without_namespace(queue, options.namespace)
         self._what = f"send to {queue.topic}"
         self._remoting = remoting
         self._clock = clock
@@ -291,7 +297,9 @@ class QueueLane:
             self._fail(entries, error)
             return
         status = _SEND_OK if answer.code == 0 else response_name(answer.code)
-        queue = self.queue
+        queue = self._shown_queue
+        if header.trace_on == "false":
+            self._options.without_traces.add(queue.broker_name)
         if header.queue_id != queue.queue_id:
             queue = MessageQueue(queue.topic, queue.broker_name, header.queue_id)
         offset = header.queue_offset

@@ -83,6 +83,8 @@ class Member:
             self.subscriptions[retry_topic(group)] = Tag.ALL
         self.version_ms = core.clock.time_ms()
         self.started_ms = self.version_ms
+        self.chain = core.handle_chain(group, broadcasting=self.broadcasting, orderly=self.orderly)
+        """The middleware around the handling of messages; None when there is none."""
         self.cursors = options.cursors or core.default_cursors(self.broadcasting)
         self.commits_with_pulls = isinstance(self.cursors, BrokerCursors)
         self.assignment = Assignment(self, options.allocator, options.drain_s)

@@ -53,6 +53,8 @@ class Producer:
         self._departures: Departures | None = None
         self._unique_keys: UniqueKeys | None = None
         self._closed = False
+        self.without_traces: set[str] = set()
+        """Names of brokers that want no traces of messages."""
         self._lane_options = LaneOptions(
             producer_group=options.producer_group,
             compressor=Compressor(options.compress_above_bytes, options.compression, options.compression_level),
@@ -60,6 +62,8 @@ class Producer:
             merge_messages_max=options.merge_messages_max,
             merge_bytes_max=options.merge_bytes_max,
             in_flight_max=options.in_flight_max,
+            namespace=options.namespace,
+            without_traces=self.without_traces,
         )
 
     @property

@@ -13,8 +13,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from pocketmq.client._async.delivery import Delivery
+from pocketmq.client._async.handling import HandleChain
 from pocketmq.client._async.pulling import Puller, PullResult, PullStatus
+from pocketmq.client.middleware import Fetched
 from pocketmq.client.names import shown_topic
+from pocketmq.client.namespaces import queue_without_namespace, without_namespace
 from pocketmq.client.parts import MessageBuffer
 from pocketmq.model.errors import ConnectError, PocketMQError
 from pocketmq.model.message import MessageQueue
@@ -22,6 +25,7 @@ from pocketmq.model.names import DLQ_PREFIX, RETRY_PREFIX
 from pocketmq.wire.codes import ResponseCode
 
 if TYPE_CHECKING:
+    from pocketmq.client._async.core import Core
     from pocketmq.client._async.member import Member
 
 logger = logging.getLogger("pocketmq.client")
@@ -75,7 +79,7 @@ class QueueReader:
         """Messages that somebody has and did not settle."""
         self.pulled_at_ms = 0
         self.settled_at_ms = 0
-        self._shows_topic = queue.topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
+        self._shows_topic = queue.topic.startswith((RETRY_PREFIX, DLQ_PREFIX)) or bool(member.core.options.namespace)
         self._broker_id = MASTER_ID
         self._failures = 0
         self._stored: int | None = None
@@ -187,13 +191,30 @@ class QueueReader:
             message.context = self
         if self._shows_topic:
             for message in result.messages:
-                message.topic = shown_topic(message)
+                message.topic = shown_topic(message, self._member.core.options.namespace)
         buffer.put(result.messages, result.next_offset)
         if result.messages:
+            if self.chain is not None and self.chain.listens:
+                self._tell_fetched(self.chain, result, took_s)
             self._member.on_messages(self)
         elif took_s < QUICK_ANSWER_S and (result.status is PullStatus.NOTHING_NEW or result.next_offset == before):
             self._failures += 1
             await self._clock.sleep(min(1.0, 0.01 * 2 ** min(self._failures, 10)))
+
+    def _tell_fetched(self, chain: HandleChain, result: PullResult, took_s: float) -> None:
+        core = self._member.core
+        route = core.routes.known(self.queue.topic)
+        address = route.address(self.queue.broker_name, MASTER_ID) if route is not None else None
+        chain.received(
+            Fetched(
+                messages=result.messages,
+                queue=queue_without_namespace(self.queue, core.options.namespace),
+                address=address or "",
+                client_id=core.client_id,
+                group=without_namespace(self._member.group, core.options.namespace),
+                took_s=took_s,
+            )
+        )
 
     async def _after_failure(self, error: PocketMQError) -> None:
         if self.leaving:
@@ -225,6 +246,16 @@ class QueueReader:
     def reraise(self) -> bool:
         """Whether exceptions of the application go on."""
         return self._member.reraise
+
+    @property
+    def core(self) -> "Core":
+        """The inside of the client."""
+        return self._member.core
+
+    @property
+    def chain(self) -> HandleChain | None:
+        """The middleware around the handling of messages; None when there is none."""
+        return self._member.chain
 
     def ack(self, message: Delivery) -> bool:
         """The message was dealt with."""

@@ -4,6 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from pocketmq.client._async.delivery import Delivery
+from pocketmq.client.namespaces import with_namespace
 from pocketmq.client.outgoing import DELAY_LEVELS_S
 from pocketmq.model.errors import PocketMQError
 from pocketmq.model.message import Message, MessageQueue
@@ -56,7 +57,7 @@ class Retries:
             group=self._group,
             delay_level=level,
             origin_msg_id=message.message_id,
-            origin_topic=message.topic,
+            origin_topic=with_namespace(message.topic, self._core.options.namespace),
             max_reconsume_times=self._retries_max,
             target_broker=queue.broker_name,
         )
@@ -72,7 +73,7 @@ class Retries:
         retries_max = ATTEMPTS_MAX_OF_OLD if self._retries_max is None else self._retries_max
         properties = {key: value for key, value in message.properties.items() if key not in _NOT_AGAIN}
         properties.setdefault(PropertyKey.ORIGIN_MESSAGE_ID, message.offset_message_id)
-        properties[PropertyKey.RETRY_TOPIC] = message.topic
+        properties[PropertyKey.RETRY_TOPIC] = with_namespace(message.topic, self._core.options.namespace)
         properties[PropertyKey.RECONSUME_TIME] = str(times + 1 if level >= 0 else retries_max + 1)
         properties[PropertyKey.MAX_RECONSUME_TIMES] = str(retries_max)
         copy = Message(

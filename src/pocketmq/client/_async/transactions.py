@@ -15,6 +15,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self
 
+from pocketmq.client.middleware import EndedTransaction
+from pocketmq.client.namespaces import with_namespace, without_namespace
 from pocketmq.model.errors import (
     BrokerError,
     CompressionError,
@@ -98,7 +100,7 @@ class Transaction:
         key = core.producer.complete(self._message).properties[PropertyKey.UNIQUE_KEY]
         core.decisions.remember(key, None)
         try:
-            self._receipt = await core.producer.send(self._message, self._timeout_s, 0, self._queue)
+            self._receipt = await core.send_as("transaction", self._message, self._timeout_s, 0, self._queue)
         except BaseException:
             core.decisions.remember(key, False)
             self._state = "rolled back"
@@ -142,7 +144,7 @@ class Transaction:
     async def _decide(self, decision: bool) -> None:
         self._check_open()
         self._state = "committed" if decision else "rolled back"
-        await self._core.decisions.tell(self._message.topic, self.receipt, decision, self._timeout_s)
+        await self._core.decisions.tell(self._message, self.receipt, decision, self._timeout_s)
 
     def _check_open(self) -> None:
         if self._state != "open":
@@ -161,7 +163,7 @@ class Decisions:
 
     def register(self, topic: str, check: Check) -> None:
         """From now on `check` answers questions about messages of `topic`."""
-        self._checks[topic] = check
+        self._checks[without_namespace(topic, self._core.options.namespace)] = check
 
     def remember(self, key: str, decision: Decision) -> None:
         """A decision about an own half, or that there is none yet."""
@@ -175,7 +177,7 @@ class Decisions:
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    async def tell(self, topic: str, receipt: SendReceipt, decision: bool, timeout_s: float) -> None:
+    async def tell(self, message: Message, receipt: SendReceipt, decision: bool, timeout_s: float) -> None:
         """Tell the broker a decision. Raises BrokerError when it refuses; otherwise it is told now or when it asks."""
         core, key = self._core, receipt.message_id
         self.remember(key, decision)
@@ -185,9 +187,21 @@ class Decisions:
             commit_log_offset=decode_offset_id(receipt.offset_message_id)[2],
             commit_or_rollback=_code_of(decision),
             msg_id=key,
-            topic=topic,
+            topic=message.topic,
             transaction_id=receipt.transaction_id or key,
             target_broker=receipt.queue.broker_name,
+        )
+        core.transaction_ended(
+            EndedTransaction(
+                message=message,
+                message_id=key,
+                transaction_id=receipt.transaction_id or key,
+                client_id=core.client_id,
+                producer_group=core.options.producer_group,
+                namespace=core.options.namespace,
+                committed=decision,
+                address=core.address_of(receipt.queue) or "",
+            )
         )
         deadline = core.clock.monotonic() + timeout_s
         while True:
@@ -220,6 +234,7 @@ class Decisions:
         header = command.header(CheckTransactionStateRequestHeader)
         try:
             message = to_received(decode_record(command.body), header.target_broker or "")
+            message.topic = without_namespace(message.topic, self._core.options.namespace)
         except (DecodeError, CompressionError) as error:
             logger.error("a broker asks about a message that cannot be read: %s", error)
             return
@@ -235,13 +250,27 @@ class Decisions:
         decision = self._remembered[key] if key in self._remembered else await self._ask(message)
         if decision is None:
             return
+        core = self._core
+        core.transaction_ended(
+            EndedTransaction(
+                message=message,
+                message_id=key,
+                transaction_id=header.transaction_id or key,
+                client_id=core.client_id,
+                producer_group=core.options.producer_group,
+                namespace=core.options.namespace,
+                committed=decision,
+                asked=True,
+                address=connection.context if isinstance(connection.context, str) else "",
+            )
+        )
         answer = EndTransactionRequestHeader(
             producer_group=message.properties.get(PropertyKey.PRODUCER_GROUP, self._core.options.producer_group),
             tran_state_table_offset=header.tran_state_table_offset,
             commit_log_offset=header.commit_log_offset,
             commit_or_rollback=_code_of(decision),
             msg_id=key,
-            topic=message.topic,
+            topic=with_namespace(message.topic, core.options.namespace),
             from_transaction_check=True,
             transaction_id=header.transaction_id or key,
             target_broker=header.target_broker,

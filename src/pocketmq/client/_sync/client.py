@@ -18,6 +18,7 @@ from pocketmq.client.filters import Filter
 from pocketmq.client.options import Duration
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
 from pocketmq.client.portal import Portal
+from pocketmq.client.replies import Reply
 from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
 
 
@@ -164,6 +165,56 @@ class Client:
             flag=flag,
             message_group=message_group,
             queue=queue,
+        )
+
+    def request(
+        self,
+        topic: str | Message,
+        body: Any = b"",
+        *,
+        timeout: Duration | None = None,
+        tag: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        message_group: str | None = None,
+        queue: MessageQueue | None = None,
+        retries: int | None = None,
+    ) -> Reply:
+        """Send a message and wait until somebody who consumes it replies; returns the reply.
+
+        Whoever consumes it answers with `message.reply(...)`, or by what the handler of `run` returns.
+
+        Args:
+            topic: where to; or a whole Message. A request has no delay.
+            body: bytes, or what the client's serializer takes.
+            timeout: for everything together. Default: `send_timeout` of `connect`.
+            tag: what consumers can filter by.
+            keys: what operators can find the message by.
+            properties: names and values of your own.
+            flag: a number of your own.
+            message_group: messages of one group go to one queue.
+            queue: this queue and no other.
+            retries: further attempts to send it after the first.
+
+        Raises:
+            UsageError: a message that can never be sent as a request.
+            BackPressureError: too many requests wait for their replies (`pending_requests` of `connect`).
+            RequestTimeoutError: no reply in time; whether somebody dealt with the request is not known.
+            PocketMQError: it could not be sent.
+        """
+        return self._portal.call(
+            self._inner.request,
+            topic,
+            body,
+            timeout=timeout,
+            tag=tag,
+            keys=keys,
+            properties=properties,
+            flag=flag,
+            message_group=message_group,
+            queue=queue,
+            retries=retries,
         )
 
     def transaction(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pocketmq.client._async.connecting import connect as async_connect
 from pocketmq.client._sync.client import Client
+from pocketmq.client.middleware import Middleware
 from pocketmq.client.options import DEFAULT_PRODUCER_GROUP, Compression, Duration
 from pocketmq.client.parts import Router, Serializer, WritableQueue
 from pocketmq.client.portal import Portal
@@ -31,11 +32,14 @@ def connect(
     message_bytes_max: int = BODY_BYTES_MAX,
     pending_messages: int = 100000,
     pending_bytes: int = 64 * 1024 * 1024,
+    pending_requests: int = 10000,
     merge: bool = True,
     merge_messages: int = 256,
     router: Router | None = None,
     writable_queues: Callable[[str], Sequence[WritableQueue]] | None = None,
     serializer: Serializer | None = None,
+    middleware: Sequence[Middleware] = (),
+    namespace: str = "",
     clock: Clock | None = None,
     network: Network | None = None,
     random_source: random.Random | None = None,
@@ -60,11 +64,14 @@ def connect(
         message_bytes_max: largest body that is sent; brokers have their own limit, by default the same.
         pending_messages: how many messages may wait for their acknowledgement; `send` waits for room.
         pending_bytes: the same in bytes.
+        pending_requests: how many requests may wait for their replies.
         merge: let messages that are sent at the same time share requests.
         merge_messages: most messages in such a request.
         router: decides which queue a message goes to. Default: in turn from any, by hash for a message group.
         writable_queues: gives the queues of a topic instead of the name servers; then nothing is sent over the network.
         serializer: values to bodies and back. Default: bytes only.
+        middleware: what is to be done around every send and every handling of a message; the first is the outermost.
+        namespace: a prefix of all topics and groups of this client, as clients of RocketMQ 4 have it.
         clock: time. network: connections. random_source: for ids. Defaults: the real ones.
 
     Raises:
@@ -90,11 +97,14 @@ def connect(
                 message_bytes_max=message_bytes_max,
                 pending_messages=pending_messages,
                 pending_bytes=pending_bytes,
+                pending_requests=pending_requests,
                 merge=merge,
                 merge_messages=merge_messages,
                 router=router,
                 writable_queues=writable_queues,
                 serializer=serializer,
+                middleware=middleware,
+                namespace=namespace,
                 clock=clock,
                 network=network,
                 random_source=random_source,

@@ -63,8 +63,9 @@ class Consumer:
     def run(self, handler: Callable[[Delivery], object], *, concurrency: int = 20) -> None:
         """Consume with a handler, up to `concurrency` messages at the same time, until the consumer is closed.
 
-        A handler that returns acknowledges its message; one that raises gives it back. When this is cancelled, the
-        consumer is closed in good order.
+        A handler that returns acknowledges its message; one that raises gives it back. What it returns for a request
+        (bytes, or what the client's serializer takes) is sent as the reply. When this is cancelled, the consumer is
+        closed in good order.
         """
         self._portal.call(
             self._inner.run,
