@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pocketmq.client import EndedTransaction as EndedTransaction
     from pocketmq.client import Fetched as Fetched
     from pocketmq.client import Incoming as Incoming
+    from pocketmq.client import MessageTrace as MessageTrace
     from pocketmq.client import Middleware as Middleware
     from pocketmq.client import Outgoing as Outgoing
     from pocketmq.client import PullResult as PullResult
@@ -55,6 +56,7 @@ _HOMES = {
         "EndedTransaction",
         "Fetched",
         "Incoming",
+        "MessageTrace",
         "Middleware",
         "Outgoing",
         "PullResult",

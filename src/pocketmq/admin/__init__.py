@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pocketmq.admin.topics import QueueStatus as QueueStatus
     from pocketmq.admin.topics import TopicDetails as TopicDetails
     from pocketmq.admin.topics import TopicInfo as TopicInfo
+    from pocketmq.admin.traces import TraceEvent as TraceEvent
 
 _HOMES = {
     "Admin": "admin",
@@ -36,6 +37,7 @@ _HOMES = {
     "QueueStatus": "topics",
     "TopicDetails": "topics",
     "TopicInfo": "topics",
+    "TraceEvent": "traces",
     "connect_admin": "admin",
 }
 

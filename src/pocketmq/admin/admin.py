@@ -9,6 +9,7 @@ from pocketmq.admin.messages import Messages
 from pocketmq.admin.offsets import Offsets
 from pocketmq.admin.reach import Reach
 from pocketmq.admin.topics import Topics
+from pocketmq.admin.traces import Traces
 from pocketmq.client._async.remoting import Remoting
 from pocketmq.client.options import Duration, seconds
 from pocketmq.model.errors import UsageError
@@ -19,8 +20,8 @@ from pocketmq.net.addresses import parse_addresses
 class Admin:
     """Asks name servers and brokers, PocketMQ's or Apache's, and changes what they hold. Made by `connect_admin`.
 
-    `clusters`, `topics`, `groups`, `messages` and `offsets` are its parts. It connects when it is first used; close it,
-    or use it as an async context manager. Everything raises PocketMQError.
+    `clusters`, `topics`, `groups`, `messages`, `traces` and `offsets` are its parts. It connects when it is first used;
+    close it, or use it as an async context manager. Everything raises PocketMQError.
     """
 
     def __init__(self, remoting: Remoting, clock: Clock) -> None:
@@ -31,6 +32,7 @@ class Admin:
         self.offsets = Offsets(reach)
         self.groups = Groups(reach, self.topics)
         self.messages = Messages(reach, self.topics, clock)
+        self.traces = Traces(self.messages)
 
     @property
     def name_servers(self) -> Sequence[str]:

@@ -29,7 +29,7 @@ _COMMANDS = {
         "send": ("messages:send", "Send a message."),
         "receive": ("messages:receive", "Receive messages as a consumer of a group."),
         "tail": ("messages:tail", "Print the newest messages of a topic, and what comes."),
-        "message": ("message:app", "Look messages up: by id, by key, by place."),
+        "message": ("message:app", "Look messages up: by id, by key, by place; what became of them."),
     },
     "Operation": {
         "cluster": ("cluster:app", "Show brokers and name servers."),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pocketmq.client._async.cursors import BrokerCursors as BrokerCursors
     from pocketmq.client._async.cursors import FileCursors as FileCursors
     from pocketmq.client._async.delivery import Delivery as Delivery
+    from pocketmq.client._async.message_trace import MessageTrace as MessageTrace
     from pocketmq.client._async.pulling import PullResult as PullResult
     from pocketmq.client._async.pulling import PullStatus as PullStatus
     from pocketmq.client._async.transactions import Transaction as Transaction
@@ -45,6 +46,7 @@ _HOMES = {
     "_async.consumer": ("Consumer",),
     "_async.cursors": ("BrokerCursors", "FileCursors"),
     "_async.delivery": ("Delivery",),
+    "_async.message_trace": ("MessageTrace",),
     "_async.pulling": ("PullResult", "PullStatus"),
     "_async.transactions": ("Transaction",),
     "allocators": ("AverageAllocator", "CircleAllocator"),
