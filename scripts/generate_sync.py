@@ -19,7 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pocketmq"
 CLIENT = PACKAGE / "client"
 
-CLASSES = {"Client": "client", "Consumer": "consumer", "Delivery": "delivery", "Transaction": "transactions"}
+CLASSES = {
+    "Client": "client",
+    "Consumer": "consumer",
+    "Delivery": "delivery",
+    "PullConsumer": "pull_consumer",
+    "Transaction": "transactions",
+}
 FUNCTIONS = {"connect": "connecting"}
 BASE_FIELDS = {"Delivery": (PACKAGE / "model" / "message.py", "ReceivedMessage")}
 HIDDEN_FIELDS = {"context"}

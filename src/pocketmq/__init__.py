@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from pocketmq.client import MessageTrace as MessageTrace
     from pocketmq.client import Middleware as Middleware
     from pocketmq.client import Outgoing as Outgoing
+    from pocketmq.client import PullConsumer as PullConsumer
+    from pocketmq.client import PulledMessage as PulledMessage
     from pocketmq.client import PullResult as PullResult
     from pocketmq.client import PullStatus as PullStatus
+    from pocketmq.client import Rebalance as Rebalance
     from pocketmq.client import Reply as Reply
     from pocketmq.client import Sql as Sql
     from pocketmq.client import Tag as Tag
@@ -59,8 +62,11 @@ _HOMES = {
         "MessageTrace",
         "Middleware",
         "Outgoing",
+        "PullConsumer",
         "PullResult",
         "PullStatus",
+        "PulledMessage",
+        "Rebalance",
         "Reply",
         "Sql",
         "Tag",

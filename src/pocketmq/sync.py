@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from pocketmq.client._sync.connecting import connect
     from pocketmq.client._sync.consumer import Consumer
     from pocketmq.client._sync.delivery import Delivery
+    from pocketmq.client._sync.pull_consumer import PullConsumer
     from pocketmq.client._sync.transactions import Transaction
 
 _HOMES = {
     "Client": "pocketmq.client._sync.client",
     "Consumer": "pocketmq.client._sync.consumer",
     "Delivery": "pocketmq.client._sync.delivery",
+    "PullConsumer": "pocketmq.client._sync.pull_consumer",
     "Transaction": "pocketmq.client._sync.transactions",
     "connect": "pocketmq.client._sync.connecting",
 }
 
-__all__ = ["Client", "Consumer", "Delivery", "Transaction", "connect"]
+__all__ = ["Client", "Consumer", "Delivery", "PullConsumer", "Transaction", "connect"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pocketmq.client._async.cursors import FileCursors as FileCursors
     from pocketmq.client._async.delivery import Delivery as Delivery
     from pocketmq.client._async.message_trace import MessageTrace as MessageTrace
+    from pocketmq.client._async.pull_consumer import PullConsumer as PullConsumer
     from pocketmq.client._async.pulling import PullResult as PullResult
     from pocketmq.client._async.pulling import PullStatus as PullStatus
     from pocketmq.client._async.transactions import Transaction as Transaction
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from pocketmq.client.parts import Router as Router
     from pocketmq.client.parts import Serializer as Serializer
     from pocketmq.client.parts import WritableQueue as WritableQueue
+    from pocketmq.client.pulled import PulledMessage as PulledMessage
+    from pocketmq.client.pulled import Rebalance as Rebalance
     from pocketmq.client.replies import Reply as Reply
     from pocketmq.client.routers import HashRouter as HashRouter
     from pocketmq.client.routers import RoundRobinRouter as RoundRobinRouter
@@ -46,6 +49,7 @@ _HOMES = {
     "_async.consumer": ("Consumer",),
     "_async.cursors": ("BrokerCursors", "FileCursors"),
     "_async.delivery": ("Delivery",),
+    "_async.pull_consumer": ("PullConsumer",),
     "_async.message_trace": ("MessageTrace",),
     "_async.pulling": ("PullResult", "PullStatus"),
     "_async.transactions": ("Transaction",),
@@ -55,6 +59,7 @@ _HOMES = {
     "middleware": ("EndedTransaction", "Fetched", "Incoming", "Middleware", "Outgoing"),
     "parts": ("Allocator", "Clock", "Cursors", "MessageBuffer", "Router", "Serializer", "WritableQueue"),
     "replies": ("Reply",),
+    "pulled": ("PulledMessage", "Rebalance"),
     "routers": ("HashRouter", "RoundRobinRouter"),
     "serializers": ("BytesSerializer",),
 }

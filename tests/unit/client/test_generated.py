@@ -24,7 +24,7 @@ def test_the_generated_files_are_up_to_date():
     assert not stale, "run: python scripts/generate_sync.py"
 
 
-@pytest.mark.parametrize("name", ["Client", "Consumer", "Delivery", "Transaction"])
+@pytest.mark.parametrize("name", ["Client", "Consumer", "Delivery", "PullConsumer", "Transaction"])
 def test_every_public_name_is_there_with_the_same_parameters(name):
     source, blocking = getattr(pocketmq, name), getattr(pocketmq.sync, name)
     renamed = {"__aenter__": "__enter__", "__aexit__": "__exit__", "__aiter__": "__iter__", "__anext__": "__next__"}

@@ -8,14 +8,17 @@ from typing import Any, Self
 from pocketmq.client._async.consumer import Consumer
 from pocketmq.client._async.core import Core
 from pocketmq.client._async.member import ConsumerOptions, FromWhere, Member, Mode
+from pocketmq.client._async.pull_consumer import PullConsumer, open_pull_consumer
 from pocketmq.client._async.pulling import Puller, PullResult
 from pocketmq.client._async.transactions import Decision, Transaction
+from pocketmq.client.allocators import AverageAllocator
 from pocketmq.client.filters import Filter, Tag, as_filter
 from pocketmq.client.names import shown_topic
 from pocketmq.client.namespaces import queue_with_namespace, queue_without_namespace, with_namespace
 from pocketmq.client.options import ClientOptions, Duration, seconds, timestamp_ms
 from pocketmq.client.outgoing import has_delay, key_tuple, own_copy, set_delay, user_properties
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
+from pocketmq.client.pulled import Rebalance
 from pocketmq.client.replies import Reply
 from pocketmq.model.errors import UsageError
 from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
@@ -423,6 +426,73 @@ class Client:
             with_namespace(name, self._namespace): wanted for name, wanted in _subscriptions(topic, filter).items()
         }
         return Consumer(Member(self.core, group, subscriptions, options))
+
+    def pull_consumer(
+        self,
+        topic: Topics | None = None,
+        *,
+        group: str,
+        filter: Filter | str | None = None,
+        mode: Mode = "clustering",
+        from_where: FromWhere = "last",
+        auto_commit: bool = True,
+        fetch: int = 32,
+        wait: Duration = 15.0,
+        buffer_messages: int = 1000,
+        buffer_bytes: int = 100 * 1024 * 1024,
+        buffer_span: int = 2000,
+        drain: Duration = 30.0,
+        allocator: Allocator | None = None,
+        cursors: Cursors | None = None,
+        buffer: Callable[[int], MessageBuffer] | None = None,
+        on_rebalance: Callable[[Rebalance], Awaitable[object]] | None = None,
+    ) -> PullConsumer:
+        """A consumer that is polled, and says itself where it reads.
+
+            async with client.pull_consumer("orders", group="billing") as puller:
+                for message in await puller.poll(max=100, timeout=5):
+                    ...
+
+        Args:
+            topic: one topic, several, or a mapping from topic to filter, shared out in the group; none when you
+                `subscribe` or `assign` later.
+            group: whose positions are read and stored.
+            filter: `Tag("a || b")`, `Sql("x > 5")`, or nothing for everything.
+            mode: "broadcasting" gives every consumer all messages; positions are kept in local files.
+            from_where: where a group begins that was never here: "last", "first", a datetime or seconds since the
+                epoch.
+            auto_commit: every few seconds store what earlier polls handed out. False: only `commit` stores.
+            fetch: messages asked for at once, at most 32 on most brokers.
+            wait: how long a broker holds a request for messages when it has none.
+            buffer_messages: messages of one queue fetched and not dealt with; fetching stops there.
+            buffer_bytes: the same in bytes.
+            buffer_span: the same as distance between the first and the last offset.
+            drain: how long the next poll is waited for when a queue with messages that were handed out goes to another
+                consumer.
+            allocator: how the group shares the queues; all of its consumers must use the same.
+            cursors: where positions are kept.
+            buffer: makes the buffer of a queue from its first position.
+            on_rebalance: is told which queues have come, before they are read, and which will go, before they are let
+                go, so that it can seek and commit.
+
+        Raises:
+            UsageError: a name, a filter or a number that cannot be.
+        """
+        options = ConsumerOptions(
+            mode=mode,
+            from_where=from_where,
+            fetch_count=fetch,
+            wait_s=seconds(wait, "wait"),
+            buffer_messages_max=buffer_messages,
+            buffer_bytes_max=buffer_bytes,
+            buffer_span_max=buffer_span,
+            drain_s=seconds(drain, "drain"),
+            allocator=allocator or AverageAllocator(),
+            cursors=cursors,
+            buffer=buffer,
+        )
+        subscriptions = {} if topic is None else _subscriptions(topic, filter)
+        return open_pull_consumer(self.core, group, subscriptions, options, auto_commit, on_rebalance)
 
     # -- queues and positions ----------------------------------------------------------------------------------------
 

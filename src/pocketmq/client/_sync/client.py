@@ -13,11 +13,13 @@ from pocketmq.client._async.member import FromWhere, Mode
 from pocketmq.client._async.pulling import PullResult
 from pocketmq.client._async.transactions import Decision
 from pocketmq.client._sync.consumer import Consumer
+from pocketmq.client._sync.pull_consumer import PullConsumer
 from pocketmq.client._sync.transactions import Transaction
 from pocketmq.client.filters import Filter
 from pocketmq.client.options import Duration
 from pocketmq.client.parts import Allocator, Cursors, MessageBuffer
 from pocketmq.client.portal import Portal
+from pocketmq.client.pulled import Rebalance
 from pocketmq.client.replies import Reply
 from pocketmq.model.message import Message, MessageQueue, ReceivedMessage, SendReceipt
 
@@ -368,6 +370,82 @@ class Client:
                 allocator=allocator,
                 cursors=cursors,
                 buffer=buffer,
+            ),
+        )
+
+    def pull_consumer(
+        self,
+        topic: Topics | None = None,
+        *,
+        group: str,
+        filter: Filter | str | None = None,
+        mode: Mode = "clustering",
+        from_where: FromWhere = "last",
+        auto_commit: bool = True,
+        fetch: int = 32,
+        wait: Duration = 15.0,
+        buffer_messages: int = 1000,
+        buffer_bytes: int = 100 * 1024 * 1024,
+        buffer_span: int = 2000,
+        drain: Duration = 30.0,
+        allocator: Allocator | None = None,
+        cursors: Cursors | None = None,
+        buffer: Callable[[int], MessageBuffer] | None = None,
+        on_rebalance: Callable[[Rebalance], object] | None = None,
+    ) -> PullConsumer:
+        """A consumer that is polled, and says itself where it reads.
+
+            with client.pull_consumer("orders", group="billing") as puller:
+                for message in puller.poll(max=100, timeout=5):
+                    ...
+
+        Args:
+            topic: one topic, several, or a mapping from topic to filter, shared out in the group; none when you
+                `subscribe` or `assign` later.
+            group: whose positions are read and stored.
+            filter: `Tag("a || b")`, `Sql("x > 5")`, or nothing for everything.
+            mode: "broadcasting" gives every consumer all messages; positions are kept in local files.
+            from_where: where a group begins that was never here: "last", "first", a datetime or seconds since the
+                epoch.
+            auto_commit: every few seconds store what earlier polls handed out. False: only `commit` stores.
+            fetch: messages asked for at once, at most 32 on most brokers.
+            wait: how long a broker holds a request for messages when it has none.
+            buffer_messages: messages of one queue fetched and not dealt with; fetching stops there.
+            buffer_bytes: the same in bytes.
+            buffer_span: the same as distance between the first and the last offset.
+            drain: how long the next poll is waited for when a queue with messages that were handed out goes to another
+                consumer.
+            allocator: how the group shares the queues; all of its consumers must use the same.
+            cursors: where positions are kept.
+            buffer: makes the buffer of a queue from its first position.
+            on_rebalance: is told which queues have come, before they are read, and which will go, before they are let
+                go, so that it can seek and commit.
+
+        Raises:
+            UsageError: a name, a filter or a number that cannot be.
+        """
+        return PullConsumer(
+            self._portal,
+            self._portal.run(
+                self._inner.pull_consumer,
+                topic,
+                group=group,
+                filter=filter,
+                mode=mode,
+                from_where=from_where,
+                auto_commit=auto_commit,
+                fetch=fetch,
+                wait=wait,
+                buffer_messages=buffer_messages,
+                buffer_bytes=buffer_bytes,
+                buffer_span=buffer_span,
+                drain=drain,
+                allocator=allocator,
+                cursors=cursors,
+                buffer=buffer,
+                on_rebalance=None
+                if on_rebalance is None
+                else self._portal.in_thread(on_rebalance, lambda message: message),
             ),
         )
 
